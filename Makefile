@@ -95,7 +95,7 @@ STATIC_SRC := $(addprefix src/redis/,tls/tls_linked.c tls/tls_memory.c names/res
 SHARED_SRC := $(addprefix src/redis/,tls/tls_loaded.c names/resolve_libc.c)
 ALL_SRC := $(wildcard src/*/*.c src/*/*/*.c)
 SRC := $(filter-out $(if $(filter static,$(VARIANT)),$(SHARED_SRC),$(STATIC_SRC)),$(ALL_SRC))
-LUA := $(wildcard src/lock/script/*.lua src/lock/script/shared/*.lua)
+LUA := $(wildcard src/*/script/*.lua)
 SCRIPTS := $(B)/src/lock/scripts
 OBJ := $(SRC:%.c=$(B)/%.o) $(SCRIPTS).o
 SIM_LUA = $(eval SIM_LUA := $$(firstword $$(foreach name,luajit lua5.1 lua-5.1,$$(shell \
@@ -131,7 +131,7 @@ $(B)/rlockrun: $(OBJ)
 SCRIPTED := $(patsubst %,$(B)/tests/unit/%_test,acquire errors lease release)
 $(SCRIPTED): %: %.o $(filter-out $(B)/src/app/main.o $(B)/src/lock/single.o \
 	$(B)/src/base/dice.o,$(OBJ))
-$(SCRIPTED): ALL_LDFLAGS += -Wl,--wrap=clock_now
+$(SCRIPTED): ALL_LDFLAGS += -Wl,--wrap=clock_now,--wrap=answer_read
 TABLES_TEST := $(B)/tests/unit/tables_test
 PLAYED := $(PLAYED_TESTS:%=$(B)/tests/unit/%_test)
 $(filter-out $(SCRIPTED) $(PLAYED),$(UNIT)) $(FUZZ): %: %.o $(filter-out $(B)/src/app/main.o,$(OBJ))
@@ -143,10 +143,12 @@ $(B)/%.o: %.c Makefile $(STAMP)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
-# Beside it, in a folder of the same name, each script as it is sent.
-$(SCRIPTS).c: src/lock/script/embed.awk src/lock/limit.h $(LUA) Makefile
+# Those of lock and of admin. Beside it, in a folder of the same name, each script as
+# it is sent.
+$(SCRIPTS).c: src/lock/script/embed.awk src/lock/limit.h $(LUA) \
+		$(wildcard src/lock/script/shared/*.lua) Makefile
 	@rm -rf $(SCRIPTS) $(SCRIPTS)-named && mkdir -p $(SCRIPTS) $(SCRIPTS)-named
-	awk -f $< -v out=$(SCRIPTS) src/lock/limit.h $(wildcard src/lock/script/*.lua) >$@
+	awk -f $< -v out=$(SCRIPTS) src/lock/limit.h $(LUA) >$@
 $(SCRIPTS).o: $(SCRIPTS).c
 	$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
@@ -259,10 +261,10 @@ helpers: $(HELPERS)
 
 # Whole runs in virtual time: the program, in which the linker replaces what has to do
 # with time, chance, connections and signals (tests/sim/kernel.c), and the guard.
-SIM_WRAPS := clock_arm clock_epoch clock_gettime clock_now clock_now_us close connect dup2 \
-	events_emit exit file_write gethostname getpid getrandom getsockopt getuid isatty poll prctl \
-	recv send setsockopt signals_die signals_init signals_next socket \
-	terminal_is_controlling time timerfd_create write
+SIM_WRAPS := clock_arm clock_epoch clock_gettime clock_now clock_now_us clock_timer close dup2 \
+	events_emit exit file_write gethostname getpid getrandom getuid isatty poll_wait prctl \
+	signals_die signals_init signals_next socket_address socket_close socket_connect \
+	socket_error socket_open socket_read socket_write terminal_is_controlling time write
 SIM_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard tests/sim/*.c))
 TABLES_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard tests/tables/*.c))
 $(SIM_OBJ) $(TABLES_OBJ) $(PLAYED:=.o): DIALECT += -Itests/sim -Itests/tables \
@@ -409,7 +411,7 @@ fmt: ## format the C sources in place
 	@packaging/deps.sh lint
 	@$(CLANG_FORMAT) -i $(wildcard src/*/*.[ch] src/*/*/*.[ch] tests/*/*.[ch])
 
-LINTS := $(addprefix lint-,format tidy gcc clang cppcheck lua shell python man layers models paths tags links spelling)
+LINTS := $(addprefix lint-,format tidy gcc clang cppcheck lua shell python man layers trusted models paths tags links spelling)
 lint: ## all linters, side by side; silent when all is well
 	@packaging/deps.sh lint
 	@$(MAKE) $(PARALLEL) -s -k -Otarget $(LINTS)
@@ -441,8 +443,11 @@ lint-man:
 lint-links:
 	packaging/site.sh build/site
 	tests/lint/links build/site
-lint-shell lint-python lint-layers lint-models lint-paths lint-tags lint-spelling: lint-%:
+lint-shell lint-python lint-layers lint-trusted lint-models lint-paths lint-tags lint-spelling: lint-%:
 	tests/lint/$*
+
+trusted: ## the path that must be trusted: its files, and how long they are
+	@tests/lint/trusted count
 
 dist: ## build/rlockrun-VERSION.tar.gz of what is committed
 	@mkdir -p build
@@ -489,6 +494,6 @@ help: ## this list
 
 .PHONY: all static install uninstall demo check check-asan coverage check-valgrind valgrind-run check-static check-matrix check-machines check-packages night fuzz fuzz-run fuzz-merge fuzz-merge-run faults faults-selftest mutants chaos soak soak-selftest bench bench-plot \
 	model sim sim-selftest tables differential fmt lint $(LINTS) \
-	objects libraries unit helpers dist release release-all image sign deb site clean help $(FUZZ:%=%.run) $(FUZZ:%=%.merge)
+	objects libraries unit helpers trusted dist release release-all image sign deb site clean help $(FUZZ:%=%.run) $(FUZZ:%=%.merge)
 .SECONDARY:
 .DELETE_ON_ERROR:

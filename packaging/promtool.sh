@@ -3,8 +3,8 @@
 #
 #     packaging/promtool.sh FOLDER
 #
-# It belongs to Debian's package prometheus, which would start a service if it were
-# installed.
+# It is Debian's package promtool. Before Debian 13 it belongs to prometheus, which would
+# start a service if it were installed.
 set -eu
 
 folder=${1:?usage: packaging/promtool.sh FOLDER}
@@ -20,13 +20,14 @@ for tool in apt-get dpkg-deb; do
 		exit 1
 	}
 done
-fetch() { apt-get -qq -o APT::Sandbox::User=root download prometheus 2>/dev/null; }
+download() { apt-get -qq -o APT::Sandbox::User=root download "$1" 2>/dev/null; }
+fetch() { download promtool || download prometheus; }
 fetch || { apt-get -qq update 2>/dev/null && fetch; } || {
-	echo 'promtool.sh: apt-get cannot download prometheus' >&2
+	echo 'promtool.sh: apt-get cannot download promtool' >&2
 	exit 1
 }
 rm -rf new
 mkdir new
-dpkg-deb --fsys-tarfile prometheus_*.deb | tar -x -C new ./usr/bin/promtool
+dpkg-deb --fsys-tarfile prom*_*.deb | tar -x -C new ./usr/bin/promtool
 mv new/usr/bin/promtool promtool
-rm -rf -- new prometheus_*.deb
+rm -rf -- new prom*_*.deb

@@ -22,14 +22,17 @@ trap '[[ -z $job ]] || kill "$job" 2>/dev/null; wait; exit 130' INT TERM
 
 # run_part NAME LOG SECONDS COMMAND...: also sets PART, the three totals of this one.
 run_part() {
-	local name=$1 log=$2 limit=$3 start=$SECONDS rc with at
+	local name=$1 log=$2 limit=$3 start=$SECONDS rc with at user system TIMEFORMAT='%0U %0S'
 	shift 3
 	echo "== $name"
 	JAILED=${jail[*]:+yes} timeout -k 2 "$limit" "${jail[@]}" "$@" >"$log" 2>&1 </dev/null &
 	job=$!
-	wait "$job"
-	rc=$?
+	{
+		time wait "$job"
+		rc=$?
+	} 2>"$log.time"
 	job=
+	read -r user system < <(tail -n 1 "$log.time")
 	count_part "$log" "$rc"
 	# Indented, so that no total in there counts twice.
 	((PART[1] == 0)) || tail -n 150 "$log" | sed 's/^/    /'
@@ -37,7 +40,7 @@ run_part() {
 	with=$(sed -n 's/^with: //p' "$log" | paste -sd ' ')
 	at=$(git log -1 --format=', at %h, %cs' 2>/dev/null)
 	((rc != 77)) || with="skipped: $(tail -n 1 "$log")"
-	echo "== $name: ${with:+$with: }$(say_totals "${PART[@]}")$at, $((SECONDS - start)) s"
+	echo "== $name: ${with:+$with: }$(say_totals "${PART[@]}")$at, $((SECONDS - start)) s, CPU $((user + system)) s"
 	add_totals "${PART[@]}"
 }
 

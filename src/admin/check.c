@@ -12,6 +12,7 @@
 #include "base/escape.h"
 #include "base/exitcode.h"
 #include "base/mem.h"
+#include "base/moment.h"
 
 /* By their exit codes. */
 enum check_state { CHECK_FINE, CHECK_FAILED, CHECK_OVERDUE, CHECK_UNKNOWN };
@@ -95,7 +96,7 @@ describe_lock(const struct look *look, enum look_due due)
 			: NULL;
 	char every[32], *text;
 
-	holder_describe_age(look->expect_ms, every, sizeof(every));
+	moment_describe_age(look->expect_ms, every, sizeof(every));
 	text = mem_printf("%s%s%s%s%s%s", success,
 	    overdue ? ", due every " : "", overdue ? every : "",
 	    end != NULL ? "; last run: " : "", end != NULL ? end : "",
@@ -161,7 +162,7 @@ check_named(struct client *client, const struct key_names *keys,
 static int
 check_names(struct check *check)
 {
-	static const struct request_look_limits limits = {1, 0, RUNS_SEEN};
+	static const struct query_limits limits = {1, 0, RUNS_SEEN};
 	struct client *client = check->client;
 	int result = EXITCODE_OK;
 
@@ -185,22 +186,15 @@ check_names(struct check *check)
 /* --- all, or those that match a glob ---------------------------------------
  */
 
-static bool
-is_named(const struct opts *opts, const char *key)
-{
-	for (size_t i = 0; i < opts->key_count; i++)
-		if (strcmp(opts->keys[i].key, key) == 0)
-			return true;
-	return false;
-}
-
 static void
 on_check_lock(void *arg, struct look *look, const char *key)
 {
 	const struct check *check = arg;
+	const struct opts *opts = check->client->opts;
 
-	if (is_named(check->client->opts, key))
-		return;
+	for (size_t i = 0; i < opts->key_count; i++)
+		if (strcmp(opts->keys[i].key, key) == 0)
+			return;
 	if (!check_problems(arg, look, key) && look_has_history(look))
 		check_look(arg, look, key);
 }

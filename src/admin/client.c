@@ -8,7 +8,6 @@
 #include "base/exitcode.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "lock/answer.h"
 #include "lock/request.h"
 #include "redis/reply.h"
 
@@ -30,26 +29,6 @@ set_failure(struct client *client, enum ending_reason failure, const char *what,
 	client->failure = failure;
 	reply_describe(client->error, sizeof(client->error), what,
 	    question->label, question->error);
-}
-
-static void
-note_error(struct client *client, const struct question *question)
-{
-	enum reply_verdict verdict =
-	    reply_judge(REPLY_ACQUIRING, question->error);
-
-	/* If AUTH or SELECT was refused, the answer may be of another db. */
-	if (verdict == REPLY_REFUSED ||
-	    (question->outcome == QUESTION_REFUSED && verdict != REPLY_RETRY)) {
-		set_failure(client, ENDING_REFUSED, "refused by", question);
-		return;
-	}
-	if (verdict == REPLY_RETRY || verdict == REPLY_RECONNECT)
-		client->is_transient = true;
-	set_failure(client,
-	    verdict == REPLY_NOT_A_LOCK ? ENDING_NOT_A_LOCK
-					: ENDING_SERVER_ERROR,
-	    "error from", question);
 }
 
 void
@@ -74,27 +53,26 @@ client_take(struct client *client, const struct question *question,
 		client->is_transient = true;
 		set_failure(client, ENDING_UNAVAILABLE, "too few replicas of",
 		    question);
-	} else if (question->outcome != QUESTION_ANSWERED) {
-		note_error(client, question);
-	} else if (read(arg, question->value) == -1) {
+	} else if (question->outcome == QUESTION_ANSWERED) {
+		if (read(arg, question->value) == 0)
+			return;
 		client_fail(client, ENDING_SERVER_ERROR,
 		    "unexpected answer from", "not that of our command");
+	} else if (question->verdict == VERDICT_REFUSED) {
+		/* Also AUTH or SELECT: then the answer may be of another db. */
+		set_failure(client, ENDING_REFUSED, "refused by", question);
+	} else {
+		client->is_transient |= question->verdict == VERDICT_RETRY ||
+					question->verdict == VERDICT_ANEW;
+		set_failure(client,
+		    question->verdict == VERDICT_WRONGTYPE
+			? ENDING_NOT_A_LOCK
+			: ENDING_SERVER_ERROR,
+		    "error from", question);
 	}
 }
 
 /* --- asking ------------------------------------------------------------- */
-
-static void
-try_once(struct client *client, const struct script *script, const char **argv,
-    client_read *read, void *arg)
-{
-	struct question question = {.script = script, .argv = argv};
-
-	client_forget_failure(client);
-	enquiry_ask(&client->enquiry, &question, 1);
-	client_take(client, &question, read, arg);
-	enquiry_forget(&question, 1);
-}
 
 bool
 client_ask(struct client *client, const struct script *script,
@@ -107,7 +85,12 @@ client_ask(struct client *client, const struct script *script,
 	bool reported = false;
 
 	for (;;) {
-		try_once(client, script, argv, read, arg);
+		struct question question = {.script = script, .argv = argv};
+
+		client_forget_failure(client);
+		enquiry_ask(enquiry, &question, 1);
+		client_take(client, &question, read, arg);
+		enquiry_forget(&question, 1);
 		if (!client->is_transient || enquiry->is_stopped ||
 		    clock_now() + backoff_ms >= give_up_at)
 			break;
@@ -196,19 +179,18 @@ read_client_look(void *arg, const struct value *value)
 {
 	struct look *look = arg;
 
-	return answer_look(look, value, look->keys) ? 0 : -1;
+	return query_read_look(look, value, look->keys) ? 0 : -1;
 }
 
 static bool
 look_with(struct client *client, const struct key_names *keys,
-    enum request_look_keys count, const struct request_look_limits *limits,
-    struct look *look)
+    enum query_keys count, const struct query_limits *limits, struct look *look)
 {
 	struct request request;
 	bool found;
 
 	look->keys = keys;
-	request_look(&request, keys, count, limits);
+	query_look(&request, keys, count, limits);
 	found = client_ask(client, request.script, request.argv,
 	    read_client_look, look);
 	request_fini(&request);
@@ -218,14 +200,26 @@ look_with(struct client *client, const struct key_names *keys,
 /* Access rules may deny the keys beside the lock's own. Then a rlockrun looks
  * like another client. */
 static bool
-look_without_helpers(struct client *client, const struct key_names *keys,
-    const struct request_look_limits *limits, struct look *look)
+look_at(struct client *client, const struct key_names *keys,
+    const struct query_limits *limits, struct look *look)
 {
-	char *why =
-	    mem_printf("holder and last run are not shown: %s", client->error);
-	bool found =
-	    look_with(client, keys, REQUEST_LOOK_KEY_ONLY, limits, look);
+	enum query_keys count = client_reaches_helpers(client, keys->lock)
+				    ? QUERY_HELPERS
+				    : QUERY_KEY_ONLY;
+	bool found;
+	char *why;
 
+	if (look_with(client, keys, count, limits, look)) {
+		look->whole = count == QUERY_HELPERS;
+		return true;
+	}
+	if (count != QUERY_HELPERS || client->failure != ENDING_REFUSED ||
+	    client->opts->action == OPTS_HISTORY ||
+	    client->opts->action == OPTS_CHECK)
+		return false;
+	why =
+	    mem_printf("holder and last run are not shown: %s", client->error);
+	found = look_with(client, keys, QUERY_KEY_ONLY, limits, look);
 	if (found)
 		client_emit(client,
 		    (struct event){.type = EVENT_NOT_SHOWN, .why = why});
@@ -233,29 +227,10 @@ look_without_helpers(struct client *client, const struct key_names *keys,
 	return found;
 }
 
-static bool
-look_at(struct client *client, const struct key_names *keys,
-    const struct request_look_limits *limits, struct look *look)
-{
-	enum request_look_keys count =
-	    client_reaches_helpers(client, keys->lock) ? REQUEST_LOOK_HELPERS
-						       : REQUEST_LOOK_KEY_ONLY;
-
-	if (look_with(client, keys, count, limits, look)) {
-		look->whole = count == REQUEST_LOOK_HELPERS;
-		return true;
-	}
-	return count == REQUEST_LOOK_HELPERS &&
-	       client->failure == ENDING_REFUSED &&
-	       client->opts->action != OPTS_HISTORY &&
-	       client->opts->action != OPTS_CHECK &&
-	       look_without_helpers(client, keys, limits, look);
-}
-
 static int
 read_nested(void *arg, const struct value *value)
 {
-	return answer_nested(arg, value) ? 0 : -1;
+	return query_read_nested(arg, value) ? 0 : -1;
 }
 
 /* Each holder has a key of its own for the runs that are nested in it, but not
@@ -272,7 +247,7 @@ count_nested(struct client *client, const struct key_names *keys,
 		    !holder_is_known(&look->holders[i].who) ||
 		    look->holders[i].who.state == HOLDER_ENDED)
 			continue;
-		request_nested(&request, keys, look->holders[i].token);
+		query_nested(&request, keys, look->holders[i].token);
 		if (client_ask(client, request.script, request.argv,
 			read_nested, &count))
 			look->nested += count;
@@ -283,17 +258,17 @@ count_nested(struct client *client, const struct key_names *keys,
 
 int
 client_look(struct client *client, const char *key,
-    const struct request_look_limits *limits, client_act *act)
+    const struct query_limits *limits, client_act *act)
 {
 	struct look look = {.count = 0};
 	struct key_names keys;
 	int result;
 
-	key_names_init(&keys, key);
+	key_names_init(&keys, key, NULL);
 	if (look_at(client, &keys, limits, &look)) {
 		count_nested(client, &keys, &look);
 		result = act(client, &keys, &look);
-		answer_look_fini(&look);
+		query_fini(&look);
 	} else {
 		result = client_report_failure(client);
 	}
@@ -304,7 +279,7 @@ client_look(struct client *client, const char *key,
 bool
 client_is_denied(const struct look_problem *problem)
 {
-	return reply_judge(REPLY_ACQUIRING, problem->error) == REPLY_REFUSED;
+	return reply_judge_error(problem->error) == VERDICT_REFUSED;
 }
 
 void

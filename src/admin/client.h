@@ -7,9 +7,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "admin/query.h"
 #include "enquiry/enquiry.h"
-#include "lock/key.h"
-#include "lock/look.h"
+#include "lock/claim.h"
 #include "lock/request.h"
 #include "options/opts.h"
 #include "run/ending.h"
@@ -78,7 +78,7 @@ typedef int client_act(struct client *client, const struct key_names *keys,
 
 /* Looks at the lock with that key. The exit code of act, or of a failure. */
 int client_look(struct client *client, const char *key,
-    const struct request_look_limits *limits, client_act *act);
+    const struct query_limits *limits, client_act *act);
 
 /* Whether the access rules withhold a helper key, which may be in good order.
  */

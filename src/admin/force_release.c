@@ -10,50 +10,23 @@
 #include "base/exitcode.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "lock/answer.h"
 #include "lock/record.h"
 #include "lock/request.h"
+#include "sink/holder_text.h"
 
 enum { HOLDERS_FORCED = 4000 };
 
 struct forced {
 	int64_t freed;
-	size_t waiter_count;
-	char *waiters[LIMIT_NOTIFY]; /* to be notified */
+	char head[WAITER_SIZE]; /* of the queue, to be notified, or empty */
 };
 
 static int
 read_forced(void *arg, const struct value *value)
 {
 	struct forced *forced = arg;
-	struct answer_force answer;
 
-	if (!answer_force(&answer, value))
-		return -1;
-	forced->freed = answer.freed;
-	forced->waiter_count = answer.to_notify.count;
-	for (size_t i = 0; i < forced->waiter_count; i++)
-		forced->waiters[i] = mem_strdup(answer.to_notify.names[i]);
-	return 0;
-}
-
-/* The lock is already free: a waiter that is not notified comes at its next
- * heartbeat. */
-static void
-notify_waiters(struct client *client, const struct key_names *keys,
-    const struct forced *forced)
-{
-	struct request request;
-
-	request_ring(&request, keys, (const char *const *)forced->waiters,
-	    forced->waiter_count);
-	if (request.argc > 0 && !client_ask(client, request.script,
-				    request.argv, client_ignore, NULL))
-		client_emit(client,
-		    (struct event){.type = EVENT_NOT_WOKEN,
-			.name = keys->lock + strlen(client->opts->prefix),
-			.why = client->error});
-	request_fini(&request);
+	return query_read_force(&forced->freed, forced->head, value) ? 0 : -1;
 }
 
 /* Of the holder whose token was given, or of all that were seen. */
@@ -73,8 +46,8 @@ send_force(struct client *client, const struct key_names *keys,
 
 	holder_self(&self);
 	who = record_make(&config, &self);
-	request_force(&request, keys,
-	    &(struct request_force){.look = look,
+	query_force(&request, keys,
+	    &(struct query_force){.look = look,
 		.only = only,
 		.who = who != NULL ? who : "-",
 		.ends_pause = client->opts->action == OPTS_RESUME,
@@ -91,30 +64,24 @@ force_holders(struct client *client, const struct key_names *keys,
     const struct look *look, const struct look_holder *only)
 {
 	struct forced forced = {.freed = 0};
-	bool replied = send_force(client, keys, look, only, &forced);
+	struct request request;
 
-	if (replied && forced.freed > 0)
-		notify_waiters(client, keys, &forced);
-	for (size_t i = 0; i < forced.waiter_count; i++)
-		free(forced.waiters[i]);
-	return replied ? forced.freed : -1;
-}
-
-static void
-report_forced(const struct client *client, const struct look *look,
-    const struct look_holder *only)
-{
-	int64_t others = look->count - (int64_t)look->listed;
-	char who[HOLDER_TEXT_MAX];
-
-	if (only != NULL)
-		holder_describe(&only->who, who, sizeof(who));
-	else
-		look_describe_holders(look, who, sizeof(who));
-	client_emit(client, (struct event){.type = EVENT_FORCED, .who = who});
-	if (only == NULL && others > 0)
-		client_emit(client,
-		    (struct event){.type = EVENT_FORCE_AGAIN, .count = others});
+	if (!send_force(client, keys, look, only, &forced))
+		return -1;
+	/* The lock is already free: a waiter that is not notified comes at its
+	 * next heartbeat. */
+	if (forced.freed > 0 && *forced.head != '\0') {
+		request_ring(&request, keys, &forced.head, 1);
+		if (request.argc > 0 && !client_ask(client, request.script,
+					    request.argv, client_ignore, NULL))
+			client_emit(client,
+			    (struct event){.type = EVENT_NOT_WOKEN,
+				.name =
+				    keys->lock + strlen(client->opts->prefix),
+				.why = client->error});
+		request_fini(&request);
+	}
+	return forced.freed;
 }
 
 static int
@@ -122,6 +89,8 @@ force(struct client *client, const struct key_names *keys,
     const struct look *look, const struct look_holder *only)
 {
 	int64_t freed = force_holders(client, keys, look, only);
+	int64_t others = look->count - (int64_t)look->listed;
+	char who[HOLDER_TEXT_MAX];
 
 	if (freed == -1)
 		return client_report_failure(client);
@@ -129,7 +98,14 @@ force(struct client *client, const struct key_names *keys,
 		client_emit(client, (struct event){.type = EVENT_FORCE_LATE});
 		return EXITCODE_BUSY;
 	}
-	report_forced(client, look, only);
+	if (only != NULL)
+		holder_text_format(&only->who, who, sizeof(who));
+	else
+		look_describe_holders(look, who, sizeof(who));
+	client_emit(client, (struct event){.type = EVENT_FORCED, .who = who});
+	if (only == NULL && others > 0)
+		client_emit(client,
+		    (struct event){.type = EVENT_FORCE_AGAIN, .count = others});
 	return EXITCODE_OK;
 }
 
@@ -157,30 +133,24 @@ ask_user(const struct client *client, const struct look *look)
 }
 
 /* A lock may have such a name, but a glob is more likely. A name that contains
- * a quote cannot be quoted for a shell in this way. To be freed. */
-static char *
-hint_at_globs(const char *name)
-{
-	if (strpbrk(name, "*?[") == NULL)
-		return mem_strdup("");
-	return mem_printf("--force-release takes one name and expands no globs "
-			  "(--list '%s' shows the locks that match)",
-	    strchr(name, '\'') == NULL ? name : "GLOB");
-}
-
+ * a quote cannot be quoted for a shell in this way. */
 static void
 report_free(const struct client *client, const struct look *look)
 {
 	const char *unknown =
 	    look_is_unknown(look) ? "no such lock is known" : "";
-	char *hint = hint_at_globs(client->opts->keys[0].name);
-	char *why = mem_printf("%s%s%s", unknown,
-	    *unknown != '\0' && *hint != '\0' ? "; " : "", hint);
+	const char *name = client->opts->keys[0].name;
+	char *why = strpbrk(name, "*?[") == NULL
+			? mem_strdup(unknown)
+			: mem_printf("%s%s--force-release takes one name and "
+				     "expands no globs (--list '%s' shows the "
+				     "locks that match)",
+			      unknown, *unknown != '\0' ? "; " : "",
+			      strchr(name, '\'') == NULL ? name : "GLOB");
 
 	client_emit(client,
 	    (struct event){.type = EVENT_FORCE_FREE, .why = why});
 	free(why);
-	free(hint);
 }
 
 static int
@@ -219,7 +189,7 @@ consider_force(struct client *client, const struct key_names *keys,
 int
 force_release(struct client *client)
 {
-	static const struct request_look_limits limits = {HOLDERS_FORCED,
+	static const struct query_limits limits = {HOLDERS_FORCED,
 	    CLIENT_QUEUE_SHOWN, 1};
 
 	return client_look(client, client->opts->keys[0].key, &limits,

@@ -11,6 +11,7 @@
 #include "base/exitcode.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/moment.h"
 #include "lock/holder.h"
 
 /* Titles only where rows are not dearer. */
@@ -52,16 +53,6 @@ struct canvas {
 };
 
 /* --- lines --------------------------------------------------------------- */
-
-/* The last column stays empty: after a character there, some terminals erase
- * it. */
-static size_t
-usable_columns(const struct frame *frame)
-{
-	if (frame->columns > COLUMNS_MAX)
-		return COLUMNS_MAX;
-	return frame->columns > 1 ? frame->columns - 1 : 1;
-}
 
 static void
 begin_line(struct canvas *canvas, const char *style)
@@ -128,8 +119,8 @@ draw_silence(struct canvas *canvas, const struct frame *frame)
 	char text[TEXT_MAX], medium[64], brief[48], age[32], since[32];
 	const char *texts[] = {text, medium, brief, age, NULL};
 
-	holder_describe_age(frame->silent_ms, age, sizeof(age));
-	holder_describe_time(-frame->silent_ms, since, sizeof(since));
+	moment_describe_age(frame->silent_ms, age, sizeof(age));
+	moment_describe_time(-frame->silent_ms, since, sizeof(since));
 	snprintf(brief, sizeof(brief), "old: %s", age);
 	snprintf(medium, sizeof(medium), "nothing new for %s", age);
 	snprintf(text, sizeof(text), "nothing new since %s, %s ago%s%s", since,
@@ -144,26 +135,17 @@ draw_silence(struct canvas *canvas, const struct frame *frame)
 	end_line(canvas);
 }
 
-/* Held locks without a row. */
-static int64_t
-count_hidden(const struct frame *frame)
-{
-	int64_t hidden = frame->roster->held;
-
-	for (size_t i = 0; i < count_rows(frame); i++)
-		hidden -= frame->roster->locks[i].look.kind != '\0';
-	return hidden;
-}
-
 static void
 draw_counts(struct canvas *canvas, const struct frame *frame)
 {
 	char text[160], medium[96], brief[48], rest[TEXT_MAX];
 	char without[48] = "", now[32];
 	const char *texts[] = {text, medium, brief, NULL};
-	int64_t held = frame->roster->held, hidden = count_hidden(frame);
+	int64_t held = frame->roster->held, hidden = held;
 	size_t used;
 
+	for (size_t i = 0; i < count_rows(frame); i++)
+		hidden -= frame->roster->locks[i].look.kind != '\0';
 	if (hidden > 0)
 		snprintf(without, sizeof(without), ", %" PRId64 " not shown",
 		    hidden);
@@ -178,7 +160,7 @@ draw_counts(struct canvas *canvas, const struct frame *frame)
 	begin_line(canvas, BOLD);
 	used = put_text(canvas, choose_text(texts, canvas->columns),
 	    canvas->columns);
-	holder_describe_time(0, now, sizeof(now));
+	moment_describe_time(0, now, sizeof(now));
 	snprintf(rest, sizeof(rest), "  %s  %s", now,
 	    frame->notice != NULL ? frame->notice : frame->place);
 	if (used + 2 + strlen(now) <= canvas->columns)
@@ -196,21 +178,14 @@ min(size_t a, size_t b)
 
 /* Columns whose texts change all the time keep their width for most of them, so
  * that the others stay in their place. */
-static size_t
-usual_width(size_t column)
-{
-	const char *longest = column == LIST_HELD  ? "59m59s"
-			      : column == LIST_TTL ? "59.9s"
-						   : list_titles[column];
-
-	return strlen(longest);
-}
-
 static void
 measure(const struct list_row *rows, size_t count, size_t *widths)
 {
 	for (size_t column = 0; column < LIST_COLUMNS; column++) {
-		widths[column] = usual_width(column);
+		widths[column] =
+		    strlen(column == LIST_HELD	? "59m59s"
+			   : column == LIST_TTL ? "59.9s"
+						: list_titles[column]);
 		for (size_t i = 0; i < count; i++) {
 			size_t width =
 			    escape_columns(rows[i].cells[column], ESCAPE_TEXT);
@@ -291,22 +266,17 @@ draw_table(struct canvas *canvas, const struct frame *frame)
 	free(rows);
 }
 
-/* Without lines below, there is nothing to erase: there the cursor would stay
- * in the last one. */
-static void
-erase_below(struct canvas *canvas, const struct frame *frame)
-{
-	if (canvas->row <= frame->rows)
-		fprintf(canvas->out, "\033[%zu;1H\033[J", canvas->row);
-}
-
 char *
 frame_draw(const struct frame *frame)
 {
-	struct canvas canvas = {.columns = usable_columns(frame), .row = 1};
+	struct canvas canvas = {.columns = 1, .row = 1};
 	size_t length;
 	char *text;
 
+	/* The last column stays empty: after a character there, some terminals
+	 * erase it. */
+	if (frame->columns > 1)
+		canvas.columns = min(frame->columns - 1, COLUMNS_MAX);
 	canvas.out = open_memstream(&text, &length);
 	if (canvas.out == NULL)
 		log_die(EXITCODE_RESOURCE, "out of memory");
@@ -315,7 +285,10 @@ frame_draw(const struct frame *frame)
 	else
 		draw_counts(&canvas, frame);
 	draw_table(&canvas, frame);
-	erase_below(&canvas, frame);
+	/* Without lines below, there is nothing to erase: there the cursor
+	 * would stay in the last one. */
+	if (canvas.row <= frame->rows)
+		fprintf(canvas.out, "\033[%zu;1H\033[J", canvas.row);
 	if (fclose(canvas.out) == EOF)
 		log_die(EXITCODE_RESOURCE, "out of memory");
 	return text;

@@ -29,37 +29,31 @@ print_runs(const struct look *look)
 	free(table);
 }
 
-static void
-report_gaps(struct client *client, const struct look *look)
-{
-	const char *name = client->opts->keys[0].name;
-
-	for (size_t i = 0; i < look->problem_count; i++)
-		client_report_problem(client, name, &look->problems[i]);
-	if (look->run_count == 0)
-		client_emit(client, (struct event){.type = EVENT_NOT_SHOWN,
-					.name = name,
-					.why = "no run is recorded"});
-}
-
 static int
 print_history(struct client *client, const struct key_names *keys,
     const struct look *look)
 {
-	if (client->opts->json)
+	const char *name = client->opts->keys[0].name;
+	bool json = client->opts->json;
+
+	if (json)
 		look_print_json(look, client, keys->lock);
 	else if (look->run_count > 0)
 		print_runs(look);
 	client_note_output(client);
-	if (!client->opts->json)
-		report_gaps(client, look);
+	for (size_t i = 0; i < look->problem_count && !json; i++)
+		client_report_problem(client, name, &look->problems[i]);
+	if (look->run_count == 0 && !json)
+		client_emit(client, (struct event){.type = EVENT_NOT_SHOWN,
+					.name = name,
+					.why = "no run is recorded"});
 	return client_check_output(client);
 }
 
 int
 history_show(struct client *client)
 {
-	static const struct request_look_limits limits = {1, 0, RUNS_SHOWN};
+	static const struct query_limits limits = {1, 0, RUNS_SHOWN};
 
 	return client_look(client, client->opts->keys[0].key, &limits,
 	    print_history);

@@ -9,6 +9,7 @@
 #include "base/exitcode.h"
 #include "lock/answer.h"
 #include "lock/request.h"
+#include "sink/holder_text.h"
 
 enum { KNOWN_LONGER_MS = 60 * 60 * 1000 };
 
@@ -16,12 +17,11 @@ static int
 read_renewed(void *arg, const struct value *value)
 {
 	bool *ours = arg;
-	struct answer *answer = answer_renew(value);
+	struct answer answer;
 
-	if (answer == NULL)
+	if (!answer_read(&answer, ANSWER_TO_RENEWAL, value))
 		return -1;
-	*ours = answer->outcome == ANSWER_RENEWED;
-	free(answer);
+	*ours = answer.outcome == ANSWER_RENEWED;
 	return 0;
 }
 
@@ -75,15 +75,6 @@ extend(struct client *client, const struct key_names *keys, const char *token,
 }
 
 /* Without a record, as where the access rules deny it, the token is enough. */
-static bool
-is_hold(const struct look *look, const struct look_holder *holder)
-{
-	enum holder_state state = holder->who.state;
-
-	return look->kind == 'x' && strlen(holder->token) < TOKEN_SIZE &&
-	       (state == HOLDER_HOLD || state == HOLDER_FOREIGN);
-}
-
 static int
 consider_hold(struct client *client, const struct key_names *keys,
     const struct look *look)
@@ -96,7 +87,9 @@ consider_hold(struct client *client, const struct key_names *keys,
 	if (holder == NULL)
 		return client_end(client, ENDING_HOLD_OVER,
 		    look->listed > 0 ? who : NULL, NULL);
-	if (is_hold(look, holder))
+	if (look->kind == 'x' && strlen(holder->token) < TOKEN_SIZE &&
+	    (holder->who.state == HOLDER_HOLD ||
+		holder->who.state == HOLDER_FOREIGN))
 		return extend(client, keys, holder->token, holder->who.left_ms);
 	client_emit(client,
 	    (struct event){.type = EVENT_NOT_EXTENDED, .who = who});
@@ -106,8 +99,7 @@ consider_hold(struct client *client, const struct key_names *keys,
 int
 hold_extend(struct client *client)
 {
-	static const struct request_look_limits limits = {1, CLIENT_QUEUE_SHOWN,
-	    1};
+	static const struct query_limits limits = {1, CLIENT_QUEUE_SHOWN, 1};
 
 	return client_look(client, client->opts->keys[0].key, &limits,
 	    consider_hold);

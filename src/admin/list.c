@@ -10,6 +10,7 @@
 #include "admin/search.h"
 #include "base/exitcode.h"
 #include "base/mem.h"
+#include "base/moment.h"
 #include "base/table.h"
 
 /* With --all. */
@@ -72,32 +73,12 @@ add_last_run(struct list *list, const struct look *look, const char *name)
 	if (look_is_ahead(look->success.end_ms, look->now_ms))
 		snprintf(success, sizeof(success), "future");
 	else if (look->success.end_ms > 0)
-		holder_describe_age(look->now_ms - look->success.end_ms,
+		moment_describe_age(look->now_ms - look->success.end_ms,
 		    success, sizeof(success));
 	cells[ALL_STATE] = state;
 	cells[ALL_SUCCESS] = success;
 	cells[ALL_LABEL] = look->last.exists ? row.cells[RUN_LABEL] : "-";
 	table_add(&list->table, cells);
-}
-
-static bool
-has_failed(const struct look *look)
-{
-	const struct look_run *run = look_last_over(look);
-
-	return run != NULL && look_run_has_failed(run);
-}
-
-/* What is withheld has been reported by the search. */
-static void
-report_damage(const struct client *client, const struct look *look,
-    const char *key)
-{
-	const struct look_problem *problem = look_history_problem(look, key);
-
-	if (problem != NULL && !client_is_denied(problem))
-		client_report_problem(client,
-		    key + strlen(client->opts->prefix), problem);
 }
 
 static void
@@ -106,11 +87,16 @@ on_list_lock(void *arg, struct look *look, const char *key)
 	struct list *list = arg;
 	struct client *client = list->client;
 	const char *name = key + strlen(client->opts->prefix);
+	const struct look_problem *problem = look_history_problem(look, key);
+	const struct look_run *over = look_last_over(look);
 	struct list_row row;
 
-	if (client->opts->all && !client->opts->json)
-		report_damage(client, look, key);
-	if (client->opts->failed && !has_failed(look))
+	/* What is withheld has been reported by the search. */
+	if (client->opts->all && !client->opts->json && problem != NULL &&
+	    !client_is_denied(problem))
+		client_report_problem(client, name, problem);
+	if (client->opts->failed &&
+	    (over == NULL || !look_run_has_failed(over)))
 		return;
 	if (client->opts->quiet) {
 		client->is_held = true;
@@ -139,17 +125,6 @@ on_list_page(void *arg)
 	return client_check_output(list->client);
 }
 
-/* Not to stdout: scripts read the table. */
-static void
-report_count(const struct list *list, const char *place)
-{
-	client_emit(list->client,
-	    (struct event){.type = list->count > 0 ? EVENT_LISTED
-						   : EVENT_NONE_LISTED,
-		.count = list->count,
-		.server = place});
-}
-
 int
 list_show(struct client *client)
 {
@@ -172,8 +147,13 @@ list_show(struct client *client)
 	table_print(&list->table);
 	if (result == EXITCODE_OK)
 		result = client_check_output(list->client);
+	/* Not to stdout: scripts read the table. */
 	if (result == EXITCODE_OK && for_people)
-		report_count(list, place);
+		client_emit(client,
+		    (struct event){.type = list->count > 0 ? EVENT_LISTED
+							   : EVENT_NONE_LISTED,
+			.count = list->count,
+			.server = place});
 	free(list);
 	return result;
 }

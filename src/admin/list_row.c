@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "admin/look.h"
+#include "base/moment.h"
 
 const char *const list_titles[LIST_COLUMNS] = {"NAME", "KIND", "HOLDER", "PID",
     "USER", "HELD", "TTL", "WAITING", "FENCE", "LABEL", "LAST RUN", "JOB"};
@@ -37,7 +38,7 @@ describe_holder(struct list_row *row, const struct look_holder *holder,
 	if (*who->label == '\0')
 		row->cells[LIST_JOB] = or_dash(holder->command);
 	if (who->held_ms >= 0)
-		holder_describe_age(who->held_ms + elapsed_ms, row->held,
+		moment_describe_age(who->held_ms + elapsed_ms, row->held,
 		    sizeof(row->held));
 	if (who->state == HOLDER_ENDED)
 		snprintf(row->left + length, sizeof(row->left) - length,
@@ -48,15 +49,6 @@ describe_holder(struct list_row *row, const struct look_holder *holder,
 	else if (who->state == HOLDER_PAUSED)
 		snprintf(row->left + length, sizeof(row->left) - length,
 		    " paused");
-}
-
-static void
-describe_run_as_holder(struct list_row *row, const struct look_run *run)
-{
-	snprintf(row->kind, sizeof(row->kind), "free");
-	snprintf(row->held, sizeof(row->held), "free");
-	snprintf(row->left, sizeof(row->left), "-");
-	describe_who(row, &run->who);
 }
 
 /* The last that has ended: "ok, 3m12s ago", "status 2, 3m12s ago". */
@@ -99,12 +91,16 @@ list_row_describe(struct list_row *row, const struct look *look,
 		left_ms = left_ms > elapsed_ms ? left_ms - elapsed_ms : 0;
 	look_describe_kind(look, row->kind, sizeof(row->kind));
 	look_describe_left(left_ms, row->left, sizeof(row->left));
-	if (look->kind == '\0')
-		describe_run_as_holder(row, &look->last);
-	else if (oldest != NULL)
+	if (look->kind == '\0') {
+		snprintf(row->kind, sizeof(row->kind), "free");
+		snprintf(row->held, sizeof(row->held), "free");
+		snprintf(row->left, sizeof(row->left), "-");
+		describe_who(row, &look->last.who);
+	} else if (oldest != NULL) {
 		describe_holder(row, oldest, elapsed_ms);
-	else
+	} else {
 		row->cells[LIST_FENCE] = "-"; /* that of an earlier holder */
+	}
 	if (look->waiting >= 0)
 		snprintf(row->waiting, sizeof(row->waiting), "%" PRId64,
 		    look->waiting);

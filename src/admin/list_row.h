@@ -2,7 +2,7 @@
 #ifndef LIST_ROW_H
 #define LIST_ROW_H
 
-#include "lock/look.h"
+#include "admin/query.h"
 
 enum list_column {
 	LIST_NAME,

@@ -10,8 +10,10 @@
 #include "base/escape.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "lock/key.h"
+#include "base/moment.h"
+#include "lock/claim.h"
 #include "lock/limit.h"
+#include "sink/holder_text.h"
 
 enum { TENTHS_BELOW_MS = 60000 };
 
@@ -27,7 +29,7 @@ look_history_problem(const struct look *look, const char *key)
 	const struct look_problem *found = NULL;
 	struct key_names keys;
 
-	key_names_init(&keys, key);
+	key_names_init(&keys, key, NULL);
 	for (size_t i = 0; i < look->problem_count && found == NULL; i++)
 		if (strcmp(look->problems[i].key, keys.runs) == 0 ||
 		    strcmp(look->problems[i].key, keys.info) == 0)
@@ -47,7 +49,7 @@ look_describe_time(int64_t at_ms, int64_t now_ms, char *text, size_t size)
 {
 	size_t length;
 
-	holder_describe_time(at_ms - now_ms, text, size);
+	moment_describe_time(at_ms - now_ms, text, size);
 	length = strlen(text);
 	if (look_is_ahead(at_ms, now_ms))
 		snprintf(text + length, size - length, " (future)");
@@ -59,7 +61,7 @@ look_describe_ago(int64_t at_ms, int64_t now_ms, char *text, size_t size)
 	bool ahead = look_is_ahead(at_ms, now_ms);
 	char age[32];
 
-	holder_describe_age(ahead ? at_ms - now_ms : now_ms - at_ms, age,
+	moment_describe_age(ahead ? at_ms - now_ms : now_ms - at_ms, age,
 	    sizeof(age));
 	snprintf(text, size, "%s %s", age, ahead ? "in the future" : "ago");
 }
@@ -128,7 +130,7 @@ look_describe_holders(const struct look *look, char *text, size_t size)
 		snprintf(text, size, "nobody");
 		return;
 	}
-	holder_describe(&look->holders[0].who, text, size);
+	holder_text_format(&look->holders[0].who, text, size);
 	length = strlen(text);
 	if (look->count > 1)
 		snprintf(text + length, size - length,
@@ -160,7 +162,7 @@ look_describe_left(int64_t left_ms, char *text, size_t size)
 		snprintf(text, size, "%" PRId64 ".%ds", left_ms / 1000,
 		    (int)(left_ms % 1000 / 100));
 	else
-		holder_describe_age(left_ms, text, size);
+		moment_describe_age(left_ms, text, size);
 }
 
 void
@@ -235,7 +237,7 @@ print_queue(const struct look *look)
 		char place[32], age[32];
 
 		snprintf(place, sizeof(place), "%6zu.", i + 1);
-		holder_describe_age(waiter->waiting_ms, age, sizeof(age));
+		moment_describe_age(waiter->waiting_ms, age, sizeof(age));
 		print_line(place, "%s (pid %s) for %s", waiter->host,
 		    waiter->pid, age);
 	}
@@ -268,7 +270,7 @@ print_holder(const struct look_holder *holder)
 	char who[HOLDER_TEXT_MAX], left[32];
 
 	unlabelled.label[0] = '\0';
-	holder_describe(&unlabelled, who, sizeof(who));
+	holder_text_format(&unlabelled, who, sizeof(who));
 	print_line("holder:", "%s", who);
 	if (*holder->who.label != '\0')
 		print_line("label:", "%s", holder->who.label);
@@ -302,11 +304,11 @@ print_last_run(const struct look *look)
 {
 	const struct look_run *run = &look->last;
 	char start[32], end[32], took[32], status[72] = "";
-	struct holder_words words;
+	struct holder_text words;
 
 	if (!run->exists || look_run_is_on(run))
 		return;
-	holder_put_in_words(&run->who, &words);
+	holder_text_split(&run->who, &words);
 	look_describe_time(run->start_ms, look->now_ms, start, sizeof(start));
 	if (run->end_ms == 0) {
 		print_line("last run:", "%s%s, since %s, did not finish",
@@ -314,7 +316,7 @@ print_last_run(const struct look *look)
 		return;
 	}
 	look_describe_time(run->end_ms, look->now_ms, end, sizeof(end));
-	holder_describe_age(run->end_ms - run->start_ms, took, sizeof(took));
+	moment_describe_age(run->end_ms - run->start_ms, took, sizeof(took));
 	if (run->status != -1)
 		snprintf(status, sizeof(status), ", status %d%s%s", run->status,
 		    is_usual(run) ? "" : ", ",
@@ -323,34 +325,29 @@ print_last_run(const struct look *look)
 	    words.process, start, end, took, status);
 }
 
-static void
-print_last_success(const struct look *look)
-{
-	const struct look_success *success = &look->success;
-	char end[32], ago[64];
-
-	if (success->end_ms == 0 ||
-	    (look->last.exists && look->last.end_ms == success->end_ms))
-		return;
-	holder_describe_time(success->end_ms - look->now_ms, end, sizeof(end));
-	look_describe_ago(success->end_ms, look->now_ms, ago, sizeof(ago));
-	print_line("success:", "%s at %s, %s%s", success->host, end, ago,
-	    look_is_ahead(success->end_ms, look->now_ms)
-		? " by the clock of the server"
-		: "");
-}
-
+/* The last success, if that was another run, and when the next one is due. */
 static void
 print_expected(const struct look *look)
 {
-	char every[32], late[32];
+	const struct look_success *success = &look->success;
+	bool ahead = look_is_ahead(success->end_ms, look->now_ms);
+	char end[32], ago[64], every[32], late[32];
 	int64_t overdue_ms;
 	enum look_due due = look_due(look, &overdue_ms);
 
+	if (success->end_ms > 0 &&
+	    (!look->last.exists || look->last.end_ms != success->end_ms)) {
+		moment_describe_time(success->end_ms - look->now_ms, end,
+		    sizeof(end));
+		look_describe_ago(success->end_ms, look->now_ms, ago,
+		    sizeof(ago));
+		print_line("success:", "%s at %s, %s%s", success->host, end,
+		    ago, ahead ? " by the clock of the server" : "");
+	}
 	if (look->expect_ms == 0)
 		return;
-	holder_describe_age(look->expect_ms, every, sizeof(every));
-	holder_describe_age(overdue_ms, late, sizeof(late));
+	moment_describe_age(look->expect_ms, every, sizeof(every));
+	moment_describe_age(overdue_ms, late, sizeof(late));
 	if (due == LOOK_DUE_OVERDUE)
 		print_line("expected:", "a success every %s, overdue for %s",
 		    every, late);
@@ -389,7 +386,6 @@ look_print(const struct look *look, const struct client *client)
 		    look->nested, plural(look->nested),
 		    look->released ? "; the outer one has ended" : "");
 	print_last_run(look);
-	print_last_success(look);
 	print_expected(look);
 	print_queue(look);
 	fflush(stdout);
@@ -419,11 +415,10 @@ json_who(const struct look_holder *holder)
 	json_integer(stdout, "since_ms", holder->since_ms > 0,
 	    holder->since_ms);
 	json_integer(stdout, "held_ms", who->held_ms >= 0, who->held_ms);
-	printf(",\"ended\":%s", who->state == HOLDER_ENDED ? "true" : "false");
-	printf(",\"hold\":%s", holder_has_end(who) ? "true" : "false");
-	printf(",\"paused\":%s",
-	    who->state == HOLDER_PAUSED ? "true" : "false");
-	printf(",\"replaceable\":%s", who->replaceable ? "true" : "false");
+	json_bool(stdout, "ended", who->state == HOLDER_ENDED);
+	json_bool(stdout, "hold", holder_has_end(who));
+	json_bool(stdout, "paused", who->state == HOLDER_PAUSED);
+	json_bool(stdout, "replaceable", who->replaceable);
 }
 
 static void
@@ -492,17 +487,6 @@ json_run(const struct look_run *run)
 }
 
 static void
-json_runs(const struct look *look)
-{
-	printf(",\"runs\":[");
-	for (size_t i = 0; i < look->run_count; i++) {
-		printf("%s", i > 0 ? "," : "");
-		json_run(&look->runs[i]);
-	}
-	printf("]");
-}
-
-static void
 json_history(const struct look *look)
 {
 	const struct look_success *success = &look->success;
@@ -558,15 +542,21 @@ look_print_json(const struct look *look, const struct client *client,
 	json_number(stdout, "fence", look->fence);
 	json_holders(look);
 	json_integer(stdout, "nested", true, look->nested);
-	printf(",\"outer_ended\":%s", look->released ? "true" : "false");
+	json_bool(stdout, "outer_ended", look->released);
 	json_integer(stdout, "waiting", look->waiting >= 0, look->waiting);
 	if (opts->action == OPTS_STATUS)
 		json_queue(look);
 	if (opts->action == OPTS_STATUS || opts->action == OPTS_HISTORY ||
 	    opts->all)
 		json_history(look);
-	if (opts->action == OPTS_HISTORY)
-		json_runs(look);
+	if (opts->action == OPTS_HISTORY) {
+		printf(",\"runs\":[");
+		for (size_t i = 0; i < look->run_count; i++) {
+			printf("%s", i > 0 ? "," : "");
+			json_run(&look->runs[i]);
+		}
+		printf("]");
+	}
 	json_problems(look);
 	printf("}\n");
 }

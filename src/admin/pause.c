@@ -12,6 +12,7 @@
 #include "base/exitcode.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/moment.h"
 
 /* Each round asks about all locks, so their number is limited. The head of a
  * queue may be notified between two rounds, and has a second for its try. */
@@ -48,40 +49,17 @@ add_found(struct pause *pause, const char *key, int node)
 	    (struct found){.key = mem_strdup(key), .node = node};
 }
 
-/* The node of a cluster that is being asked. */
-static int
-asked_node(const struct enquiry *enquiry)
-{
-	for (int i = 0; i < enquiry->node_count; i++)
-		if (enquiry->endpoint == &enquiry->nodes[i].endpoint)
-			return i;
-	return 0;
-}
-
+/* Of a cluster, at the node that is being asked. */
 static void
 on_found_key(void *arg, const char *key)
 {
 	struct pause *pause = arg;
+	const struct enquiry *enquiry = &pause->client->enquiry;
+	int node = enquiry->node_count - 1;
 
-	add_found(pause, key, asked_node(&pause->client->enquiry));
-}
-
-/* The exit code. */
-static int
-find_locks(struct pause *pause)
-{
-	const struct opts *opts = pause->client->opts;
-	struct search *search = mem_alloc(sizeof(*search));
-	int result;
-
-	*search = (struct search){.client = pause->client,
-	    .on_key = on_found_key,
-	    .arg = pause};
-	result = search_run(search);
-	free(search);
-	for (size_t i = 0; i < opts->key_count; i++)
-		add_found(pause, opts->keys[i].key, 0);
-	return result;
+	while (node > 0 && enquiry->endpoint != &enquiry->nodes[node].endpoint)
+		node--;
+	add_found(pause, key, node > 0 ? node : 0);
 }
 
 static int
@@ -109,32 +87,6 @@ sort_found(struct pause *pause)
 			found[count++] = found[i];
 	}
 	pause->found_count = count;
-}
-
-static int
-init_targets(struct pause *pause)
-{
-	size_t size = pause->found_count * sizeof(*pause->targets);
-	int rc = 0;
-
-	pause->targets = mem_alloc(size);
-	for (size_t i = 0; i < pause->found_count && rc == 0; i++) {
-		pause->count++;
-		rc = target_init(&pause->targets[i], pause->client,
-		    pause->found[i].key, pause->found[i].node);
-	}
-	return rc;
-}
-
-static void
-pause_fini(struct pause *pause)
-{
-	for (size_t i = 0; i < pause->count; i++)
-		target_fini(&pause->targets[i]);
-	for (size_t i = 0; i < pause->found_count; i++)
-		free(pause->found[i].key);
-	free(pause->targets);
-	free(pause->found);
 }
 
 /* --- asking ------------------------------------------------------------- */
@@ -224,18 +176,19 @@ ask_together(struct pause *pause, struct target **targets, size_t count)
 	struct enquiry *enquiry = &pause->client->enquiry;
 	struct question questions[ENQUIRY_AT_ONCE];
 	enum target_state state = targets[0]->state;
-	struct request request;
+	struct request requests[ENQUIRY_AT_ONCE];
 
 	enquiry->replicas =
 	    state == TARGET_MARK ? pause->client->opts->replicas : 0;
 	for (size_t i = 0; i < count; i++) {
-		target_ask(&request, targets[i]);
-		questions[i] = (struct question){.script = request.script,
-		    .argv = request.argv};
+		target_ask(&requests[i], targets[i]);
+		questions[i] = (struct question){.script = requests[i].script,
+		    .argv = requests[i].argv};
 		enquiry_send(enquiry, &questions[i], i + 1 < count);
-		request_fini(&request);
 	}
 	enquiry_await(enquiry);
+	for (size_t i = 0; i < count; i++)
+		request_fini(&requests[i]);
 	enquiry->replicas = 0;
 	take_answers(pause, targets, questions, count);
 }
@@ -273,14 +226,6 @@ visit_node(void *arg)
 	pause->node++;
 }
 
-static void
-find_nodes(struct pause *pause)
-{
-	pause->must_find_nodes = !search_nodes(pause->client);
-	for (size_t i = 0; i < pause->count; i++)
-		pause->targets[i].node = 0;
-}
-
 /* Asks once about each lock that is not settled. */
 static void
 run_round(struct pause *pause)
@@ -289,8 +234,11 @@ run_round(struct pause *pause)
 
 	pause->has_progress = false;
 	client_forget_failure(client);
-	if (pause->must_find_nodes)
-		find_nodes(pause);
+	if (pause->must_find_nodes) {
+		pause->must_find_nodes = !search_nodes(client);
+		for (size_t i = 0; i < pause->count; i++)
+			pause->targets[i].node = 0;
+	}
 	pause->node = 0;
 	if (client->endpoint->cluster)
 		enquiry_visit_nodes(&client->enquiry, visit_node, pause);
@@ -334,30 +282,25 @@ any_renews(const struct pause *pause)
 	return false;
 }
 
-static bool
-is_same_holder(const struct holder *one, const struct holder *other)
-{
-	return one->state == other->state &&
-	       strcmp(one->host, other->host) == 0 &&
-	       strcmp(one->pid, other->pid) == 0;
-}
-
 /* Each holder once. */
 static void
 report_holders(const struct pause *pause, struct holder *seen)
 {
 	for (size_t i = 0; i < pause->count; i++) {
 		const struct target *target = &pause->targets[i];
+		const struct holder *holder = &target->holder;
 
 		if (target->state >= TARGET_MARK ||
-		    target->holder.state < HOLDER_FOREIGN ||
-		    is_same_holder(&target->holder, &seen[i]))
+		    holder->state < HOLDER_FOREIGN ||
+		    (holder->state == seen[i].state &&
+			strcmp(holder->host, seen[i].host) == 0 &&
+			strcmp(holder->pid, seen[i].pid) == 0))
 			continue;
-		seen[i] = target->holder;
+		seen[i] = *holder;
 		client_emit(pause->client,
 		    (struct event){.type = EVENT_PAUSE_WAITS,
 			.name = target->config.name,
-			.holder = &target->holder});
+			.holder = holder});
 	}
 }
 
@@ -472,7 +415,7 @@ print_target(const struct client *client, const struct target *target)
 		printf("}\n");
 	} else if (is_paused && !client->opts->quiet) {
 		escape_quote(target->config.name, name, sizeof(name));
-		holder_describe_time(left_ms, end, sizeof(end));
+		moment_describe_time(left_ms, end, sizeof(end));
 		printf("%s: paused until %s\n", name, end);
 	}
 }
@@ -563,28 +506,53 @@ pause_found(struct pause *pause)
 	    .name = pause->client->opts->glob,
 	    .status = EXITCODE_USAGE};
 
+	size_t count;
+
 	sort_found(pause);
-	if (pause->found_count > 0 && pause->found_count <= PAUSE_LOCKS)
-		return init_targets(pause) == 0
-			   ? pause_targets(pause)
-			   : client_end(pause->client, ENDING_NO_LOCK, NULL,
-				 "no randomness, or no memory");
-	none.why = pause->found_count == 0
-		       ? "no known lock matches; -k pauses one that has "
-			 "never run"
-		       : "more than 1000 locks match";
-	client_emit(pause->client, none);
-	return EXITCODE_USAGE;
+	count = pause->found_count;
+	if (count == 0 || count > PAUSE_LOCKS) {
+		none.why =
+		    count == 0
+			? "no known lock matches; -k pauses one that has "
+			  "never run"
+			: "more than 1000 locks match";
+		client_emit(pause->client, none);
+		return EXITCODE_USAGE;
+	}
+	pause->targets = mem_alloc(count * sizeof(*pause->targets));
+	while (pause->count < count) {
+		const struct found *found = &pause->found[pause->count];
+
+		if (target_init(&pause->targets[pause->count++], pause->client,
+			found->key, found->node) == -1)
+			return client_end(pause->client, ENDING_NO_LOCK, NULL,
+			    "no randomness, or no memory");
+	}
+	return pause_targets(pause);
 }
 
 int
 pause_locks(struct client *client)
 {
+	const struct opts *opts = client->opts;
 	struct pause pause = {.client = client};
-	int result = find_locks(&pause);
+	struct search *search = mem_alloc(sizeof(*search));
+	int result;
 
+	*search = (struct search){.client = client,
+	    .on_key = on_found_key,
+	    .arg = &pause};
+	result = search_run(search);
+	free(search);
+	for (size_t i = 0; i < opts->key_count; i++)
+		add_found(&pause, opts->keys[i].key, 0);
 	if (result == EXITCODE_OK)
 		result = pause_found(&pause);
-	pause_fini(&pause);
+	for (size_t i = 0; i < pause.count; i++)
+		target_fini(&pause.targets[i]);
+	for (size_t i = 0; i < pause.found_count; i++)
+		free(pause.found[i].key);
+	free(pause.targets);
+	free(pause.found);
 	return result;
 }

@@ -9,7 +9,6 @@
 #include "base/exitcode.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "lock/answer.h"
 
 enum { PAGE_MAX = 256 }; /* paused locks that are ended together */
 
@@ -57,7 +56,7 @@ end_pause(struct resume *resume, const struct paused *paused)
 	struct key_names keys;
 	int64_t freed;
 
-	key_names_init(&keys, paused->key);
+	key_names_init(&keys, paused->key, NULL);
 	freed = force_holders(client, &keys, &paused->look, NULL);
 	key_names_fini(&keys);
 	if (freed > 0) {
@@ -79,7 +78,7 @@ end_pauses(void *arg)
 
 		if (resume->result == EXITCODE_OK)
 			end_pause(resume, paused);
-		answer_look_fini(&paused->look);
+		query_fini(&paused->look);
 		free(paused->key);
 	}
 	return resume->result;

@@ -6,13 +6,12 @@
 #include "admin/look.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "lock/answer.h"
 
 static void
 forget_lock(struct roster_lock *lock)
 {
 	free(lock->key);
-	answer_look_fini(&lock->look);
+	query_fini(&lock->look);
 }
 
 /* Below 0 if the first number is greater. */

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lock/look.h"
+#include "admin/query.h"
 
 /* As many are kept: more than most terminals have rows. */
 enum { ROSTER_KEPT = 256 };

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "admin/look.h"
+#include "base/moment.h"
 
 const char run_row_titles[RUN_COLUMNS][8] = {"STARTED", "TOOK", "WAITED",
     "STATUS", "REASON", "HOST", "PID", "USER", "FENCE", "LABEL"};
@@ -12,19 +13,6 @@ static const char *
 or_dash(const char *text)
 {
 	return *text != '\0' ? text : "-";
-}
-
-static void
-describe_reason(struct run_row *row, const struct look_run *run)
-{
-	const char **reason = &row->cells[RUN_REASON];
-
-	if (look_run_is_on(run))
-		*reason = "running";
-	else if (run->end_ms == 0)
-		*reason = "no end recorded";
-	else
-		*reason = or_dash(run->reason);
 }
 
 void
@@ -44,12 +32,14 @@ run_row_describe(struct run_row *row, const struct look_run *run,
 	look_describe_time(run->start_ms, now_ms, row->started,
 	    sizeof(row->started));
 	if (until_ms > 0)
-		holder_describe_age(until_ms - run->start_ms, row->took,
+		moment_describe_age(until_ms - run->start_ms, row->took,
 		    sizeof(row->took));
 	if (run->waited_ms >= 0)
-		holder_describe_age(run->waited_ms, row->waited,
+		moment_describe_age(run->waited_ms, row->waited,
 		    sizeof(row->waited));
 	if (run->status >= 0)
 		snprintf(row->status, sizeof(row->status), "%d", run->status);
-	describe_reason(row, run);
+	row->cells[RUN_REASON] = look_run_is_on(run) ? "running"
+				 : run->end_ms == 0  ? "no end recorded"
+						     : or_dash(run->reason);
 }

@@ -2,7 +2,7 @@
 #ifndef RUN_ROW_H
 #define RUN_ROW_H
 
-#include "lock/look.h"
+#include "admin/query.h"
 
 enum run_column {
 	RUN_STARTED,

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/poll.h"
 #include "job/terminal.h"
 
 enum { DEFAULT_ROWS = 24, DEFAULT_COLUMNS = 80 };
@@ -47,7 +47,7 @@ write_text(const struct screen *screen, const char *text)
 	int64_t until = clock_now() + WRITE_MS, left_ms;
 
 	while (*text != '\0' && (left_ms = until - clock_now()) > 0 &&
-	       poll(&out, 1, (int)left_ms) == 1) {
+	       poll_wait(&out, 1, (int)left_ms) == 1) {
 		ssize_t sent = write(out.fd, text, strlen(text));
 
 		if (sent == -1 && errno != EAGAIN && errno != EINTR)
@@ -142,24 +142,18 @@ on_exit_give_back(void)
 		give_back(open_screen);
 }
 
-/* A description of our own, since O_NONBLOCK would reach all who share that of
- * stdout: a terminal that takes no more must not keep signals from us. It may
- * belong to another user, as after su(1). */
-static int
-open_terminal(struct screen *screen)
+/* By a description of our own, since O_NONBLOCK would reach all who share that
+ * of stdout: a terminal that takes no more must not keep signals from us. It
+ * may belong to another user, as after su(1). */
+bool
+screen_open(struct screen *screen, struct loop *loop)
 {
 	int fd =
 	    open("/proc/self/fd/1", O_RDWR | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 
 	screen->is_own = fd != -1;
-	return fd != -1 ? fd : STDOUT_FILENO;
-}
-
-bool
-screen_open(struct screen *screen, struct loop *loop)
-{
 	screen->loop = loop;
-	screen->terminal = (struct loop_fd){.fd = open_terminal(screen),
+	screen->terminal = (struct loop_fd){.fd = fd != -1 ? fd : STDOUT_FILENO,
 	    .events = POLLIN,
 	    .on_ready = on_screen_ready,
 	    .arg = screen};

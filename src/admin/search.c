@@ -8,8 +8,7 @@
 #include "admin/look.h"
 #include "base/exitcode.h"
 #include "base/mem.h"
-#include "lock/answer.h"
-#include "lock/key.h"
+#include "lock/claim.h"
 #include "lock/request.h"
 
 enum { HOLDERS_SHOWN = 100 };
@@ -19,6 +18,8 @@ enum { HOLDERS_SHOWN = 100 };
 struct search_item {
 	struct search *search;
 	struct question question;
+	struct request request;
+	struct key_names keys;
 	char *key;
 	char helper; /* by which it was found: its last letter */
 };
@@ -47,20 +48,6 @@ find_denial(const struct look *look)
 		if (client_is_denied(&look->problems[i]))
 			return &look->problems[i];
 	return NULL;
-}
-
-/* Once: it is the same for all locks. */
-static void
-report_denial(struct search *search, const struct look *look, const char *key)
-{
-	const struct opts *opts = search->client->opts;
-	const struct look_problem *denial = find_denial(look);
-
-	if (denial == NULL || search->is_denied || opts->json || opts->quiet)
-		return;
-	search->is_denied = true;
-	client_report_problem(search->client, key + strlen(opts->prefix),
-	    denial);
 }
 
 /* A lock with both a record and a queue is shown once. If all locks are to be
@@ -93,20 +80,24 @@ read_found_look(void *arg, const struct value *value)
 {
 	struct search_item *item = arg;
 	struct search *search = item->search;
-	struct key_names keys;
 	struct look look;
-	bool good;
 
-	key_names_init(&keys, item->key);
-	good = answer_look(&look, value, &keys);
-	key_names_fini(&keys);
-	if (!good)
+	if (!query_read_look(&look, value, &item->keys))
 		return -1;
 	if (is_wanted(item, &look) && !seen_lately(search, item->key)) {
-		report_denial(search, &look, item->key);
+		const struct opts *opts = search->client->opts;
+		const struct look_problem *denial = find_denial(&look);
+
+		/* Once: it is the same for all locks. */
+		if (denial != NULL && !search->is_denied && !opts->json &&
+		    !opts->quiet) {
+			search->is_denied = true;
+			client_report_problem(search->client,
+			    item->key + strlen(opts->prefix), denial);
+		}
 		search->on_lock(search->arg, &look, item->key);
 	}
-	answer_look_fini(&look);
+	query_fini(&look);
 	return 0;
 }
 
@@ -137,80 +128,61 @@ has_moved(struct search_item *item)
 	return true;
 }
 
-static bool
-shows_history(const struct search_item *item)
-{
-	const struct search *search = item->search;
-
-	return item->helper == 'r' || search->client->opts->all ||
-	       (search->wants_history != NULL &&
-		   search->wants_history(search->arg, item->key));
-}
-
-static void
-send_look(struct search_item *item, bool more)
-{
-	const struct request_look_limits limits = {HOLDERS_SHOWN, 0,
-	    item->search->runs > 0 ? item->search->runs : 1};
-	struct key_names keys;
-	struct request request;
-
-	key_names_init(&keys, item->key);
-	request_look(&request, &keys,
-	    shows_history(item) ? REQUEST_LOOK_HELPERS
-				: REQUEST_LOOK_WITHOUT_RUNS,
-	    &limits);
-	item->question =
-	    (struct question){.script = request.script, .argv = request.argv};
-	enquiry_send(&item->search->client->enquiry, &item->question, more);
-	request_fini(&request);
-	key_names_fini(&keys);
-}
-
 /* A key that has changed its type meanwhile is not a lock any more. */
 static bool
 look_at_all(struct search_item *items, size_t count)
 {
-	struct client *client = items[0].search->client;
+	const struct search *search = items[0].search;
+	const struct query_limits limits = {HOLDERS_SHOWN, 0,
+	    search->runs > 0 ? search->runs : 1};
+	struct client *client = search->client;
 
 	client_forget_failure(client);
-	for (size_t i = 0; i < count; i++)
-		send_look(&items[i], i + 1 < count);
+	for (size_t i = 0; i < count; i++) {
+		struct search_item *item = &items[i];
+		bool history =
+		    item->helper == 'r' || client->opts->all ||
+		    (search->wants_history != NULL &&
+			search->wants_history(search->arg, item->key));
+
+		key_names_init(&item->keys, item->key, NULL);
+		query_look(&item->request, &item->keys,
+		    history ? QUERY_HELPERS : QUERY_WITHOUT_RUNS, &limits);
+		item->question =
+		    (struct question){.script = item->request.script,
+			.argv = item->request.argv};
+		enquiry_send(&client->enquiry, &item->question, i + 1 < count);
+	}
 	enquiry_await(&client->enquiry);
 	for (size_t i = 0; i < count; i++) {
 		if (!has_moved(&items[i]))
 			client_take(client, &items[i].question, read_found_look,
 			    &items[i]);
 		enquiry_forget(&items[i].question, 1);
+		request_fini(&items[i].request);
+		key_names_fini(&items[i].keys);
 		free(items[i].key);
 	}
 	return client->failure == ENDING_NONE ||
 	       client->failure == ENDING_NOT_A_LOCK;
 }
 
-/* The globs are matched as bytes: no locale is set. */
-static bool
-matches(const struct opts *opts, const char *key)
-{
-	size_t length = strlen(opts->prefix);
-
-	if (strncmp(key, opts->prefix, length) != 0)
-		return false;
-	if (*opts->globs == NULL)
-		return true;
-	for (char **glob = opts->globs; *glob != NULL; glob++)
-		if (fnmatch(*glob, key + length, 0) == 0)
-			return true;
-	return false;
-}
-
-/* The lock that the helper key belongs to, if it may be shown: to be freed. */
+/* The lock that the helper key belongs to, if it may be shown: to be freed. The
+ * globs are matched as bytes: no locale is set. */
 static char *
 find_lock(const struct search *search, const char *helper)
 {
+	const struct opts *opts = search->client->opts;
+	size_t length = strlen(opts->prefix);
 	char *key = key_of_helper(helper);
+	bool matches = false;
 
-	if (key != NULL && matches(search->client->opts, key))
+	if (key != NULL && strncmp(key, opts->prefix, length) == 0) {
+		matches = *opts->globs == NULL;
+		for (char **glob = opts->globs; *glob != NULL; glob++)
+			matches |= fnmatch(*glob, key + length, 0) == 0;
+	}
+	if (matches)
 		return key;
 	free(key);
 	return NULL;
@@ -249,23 +221,13 @@ look_at_page(struct search *search)
 	return true;
 }
 
-static void
-forget_page(struct search *search)
-{
-	for (char **found = search->found; found != NULL && *found != NULL;
-	     found++)
-		free(*found);
-	free(search->found);
-	search->found = NULL;
-}
-
 static int
 read_page(void *arg, const struct value *value)
 {
 	struct search *search = arg;
 	const char *cursor;
 
-	if (!answer_page(&cursor, &search->found, value))
+	if (!query_read_page(&cursor, &search->found, value))
 		return -1;
 	free(search->cursor);
 	search->cursor = mem_strdup(cursor);
@@ -283,7 +245,10 @@ search_page(struct search *search)
 	bool found = client_ask(search->client, NULL, argv, read_page, search);
 
 	found = found && look_at_page(search);
-	forget_page(search);
+	for (char **key = search->found; key != NULL && *key != NULL; key++)
+		free(*key);
+	free(search->found);
+	search->found = NULL;
 	if (!found)
 		return client_report_failure(search->client);
 	return search->on_page != NULL ? search->on_page(search->arg)
@@ -331,26 +296,22 @@ search_nodes(struct client *client)
 	return client_ask(client, NULL, argv, read_primaries, &client->enquiry);
 }
 
-static int
-search_cluster(struct search *search)
-{
-	struct client *client = search->client;
-
-	if (!search_nodes(client))
-		return client_report_failure(client);
-	search->result = EXITCODE_OK;
-	enquiry_visit_nodes(&client->enquiry, search_node, search);
-	return search->result;
-}
-
 int
 search_run(struct search *search)
 {
+	struct client *client = search->client;
 	int result;
 
 	search->incomplete = false;
-	result = search->client->endpoint->cluster ? search_cluster(search)
-						   : search_server(search);
+	if (!client->endpoint->cluster) {
+		result = search_server(search);
+	} else if (search_nodes(client)) {
+		search->result = EXITCODE_OK;
+		enquiry_visit_nodes(&client->enquiry, search_node, search);
+		result = search->result;
+	} else {
+		result = client_report_failure(client);
+	}
 	if (result == EXITCODE_OK && search->incomplete)
 		result = EXITCODE_UNAVAILABLE;
 	for (size_t i = 0; i < SEARCH_SEEN; i++) {

@@ -18,29 +18,15 @@ target_refuse(struct target *target, enum ending_reason failure,
 	target->state = target->is_queued ? TARGET_LEAVE : TARGET_OUT;
 }
 
-/* Refuses a lock that would never be granted. */
-static void
-check_target(struct target *target)
-{
-	const struct client *client = target->client;
-	const char *key = target->config.key;
-	char token[TOKEN_SIZE];
-	const struct kind *held =
-	    outer_find(getenv("RLOCKRUN_HELD"), key, token);
-
-	if (held != NULL)
-		target_refuse(target, ENDING_OTHER_KIND, held->adverb);
-	else if (!client_reaches_helpers(client, key))
-		target_refuse(target, ENDING_MISCONFIGURED,
-		    "in a cluster there is no queue for a lock of this name");
-}
-
 /* 0, or -1 with errno. */
 int
 target_init(struct target *target, const struct client *client, const char *key,
     int node)
 {
 	const struct opts *opts = client->opts;
+	char token[TOKEN_SIZE];
+	const struct kind *held =
+	    outer_find(getenv("RLOCKRUN_HELD"), key, token);
 
 	*target = (struct target){.client = client, .node = node};
 	target->config = (struct lock_config){.key = key,
@@ -56,27 +42,22 @@ target_init(struct target *target, const struct client *client, const char *key,
 	    .hold_ms = opts->pause_ms,
 	    .command = "",
 	    .label = opts->label};
-	check_target(target);
+	if (held != NULL)
+		target_refuse(target, ENDING_OTHER_KIND, held->adverb);
+	else if (!client_reaches_helpers(client, key))
+		target_refuse(target, ENDING_MISCONFIGURED,
+		    "in a cluster there is no queue for a lock of this name");
 	return claim_init(&target->claim, &target->config);
 }
 
 void
 target_fini(struct target *target)
 {
-	while (target->waiter_count > 0)
-		free(target->waiters[--target->waiter_count]);
 	free(target->why);
 	claim_fini(&target->claim);
 }
 
 /* --- what is asked ------------------------------------------------------ */
-
-static void
-ask_look(struct request *request, struct target *target)
-{
-	request_look(request, &target->claim.keys, REQUEST_LOOK_HELPERS,
-	    &(struct request_look_limits){1, 0, 0});
-}
 
 /* The pause of another process is lengthened. */
 static int
@@ -85,48 +66,35 @@ read_target_look(struct target *target, const struct value *value)
 	const struct look_holder *holder;
 	struct look look;
 
-	if (!answer_look(&look, value, &target->claim.keys))
+	if (!query_read_look(&look, value, &target->claim.keys))
 		return -1;
 	holder = look.listed > 0 ? &look.holders[0] : NULL;
-	target->state = TARGET_FRONT;
+	target->state = TARGET_TRY;
 	if (holder != NULL && holder->who.state == HOLDER_PAUSED &&
 	    strlen(holder->token) < sizeof(target->other)) {
 		memcpy(target->other, holder->token, strlen(holder->token) + 1);
 		target->other_until = target->asked_at + holder->who.left_ms;
 		target->state = TARGET_MARK;
 	}
-	answer_look_fini(&look);
+	query_fini(&look);
 	return 0;
 }
 
 static int
 read_try(struct target *target, const struct value *value)
 {
-	struct answer *answer = answer_acquire(value);
+	struct answer answer;
 
-	if (answer == NULL)
+	if (!answer_read(&answer, ANSWER_TO_TRY, value))
 		return -1;
 	target->claim.former_count = 0;
-	target->holder = answer->holder;
+	target->holder = answer.holder;
 	target->holder.others_queued = false;
-	if (answer->outcome == ANSWER_GRANTED)
+	if (answer.outcome == ANSWER_GRANTED)
 		target->state = TARGET_MARK;
-	else if (answer->holder.state == HOLDER_PAUSED)
+	else if (answer.holder.state == HOLDER_PAUSED)
 		target->state = TARGET_LOOK;
-	else if (answer->position != 0)
-		target->state = TARGET_FRONT;
-	free(answer);
 	return 0;
-}
-
-static void
-ask_mark(struct request *request, struct target *target)
-{
-	const char *token =
-	    *target->other != '\0' ? target->other : target->claim.token;
-
-	request_lengthen(request, &target->claim.keys, token,
-	    target->client->opts->pause_ms);
 }
 
 bool
@@ -148,14 +116,12 @@ static int
 read_mark(struct target *target, const struct value *value)
 {
 	bool was_paused = target->until > clock_now();
-	struct answer *answer = answer_renew(value);
-	bool is_paused = answer != NULL && answer->outcome == ANSWER_RENEWED;
+	struct answer answer;
 
-	if (answer == NULL)
+	if (!answer_read(&answer, ANSWER_TO_RENEWAL, value))
 		return -1;
-	free(answer);
 	target->until = 0;
-	if (is_paused) {
+	if (answer.outcome == ANSWER_RENEWED) {
 		target->until =
 		    target->asked_at + target->client->opts->pause_ms;
 		if (*target->other != '\0' &&
@@ -167,37 +133,17 @@ read_mark(struct target *target, const struct value *value)
 	return target_lose(target, was_paused) ? 0 : -1;
 }
 
-static void
-ask_leave(struct request *request, struct target *target)
-{
-	target->claim.was_queued = true;
-	request_release(request, &target->claim,
-	    &(struct request_end){.run.status = REQUEST_NO_JOB});
-}
-
 static int
 read_left(struct target *target, const struct value *value)
 {
-	struct answer *answer = answer_release(value);
+	struct answer answer;
 
-	if (answer == NULL)
+	if (!answer_read(&answer, ANSWER_TO_RELEASE, value))
 		return -1;
 	target->is_queued = false;
-	if (*answer->head != '\0')
-		target->waiters[target->waiter_count++] =
-		    mem_strdup(answer->head);
-	target->state = target->waiter_count > 0 ? TARGET_NOTIFY : TARGET_OUT;
-	free(answer);
+	memcpy(target->head, answer.head, sizeof(target->head));
+	target->state = *target->head != '\0' ? TARGET_NOTIFY : TARGET_OUT;
 	return 0;
-}
-
-static void
-ask_notify(struct request *request, struct target *target)
-{
-	request_ring(request, &target->claim.keys,
-	    (const char *const *)target->waiters, target->waiter_count);
-	if (request->argc == 0)
-		log_die(EXITCODE_RESOURCE, "out of memory");
 }
 
 /* No table of functions, whose addresses the loader would have to adjust at the
@@ -205,25 +151,31 @@ ask_notify(struct request *request, struct target *target)
 void
 target_ask(struct request *request, struct target *target)
 {
+	struct claim *claim = &target->claim;
+
 	switch (target->state) {
 	case TARGET_LOOK:
-		ask_look(request, target);
-		break;
-	case TARGET_FRONT:
-		target->is_queued = true;
-		request_front(request, &target->claim);
+		query_look(request, &claim->keys, QUERY_HELPERS,
+		    &(struct query_limits){1, 0, 0});
 		break;
 	case TARGET_TRY:
-		request_make(request, &target->claim, REQUEST_TRY);
+		target->is_queued = true;
+		request_make(request, claim, REQUEST_TRY);
 		break;
 	case TARGET_MARK:
-		ask_mark(request, target);
+		request_lengthen(request, &claim->keys,
+		    *target->other != '\0' ? target->other : claim->token,
+		    target->client->opts->pause_ms);
 		break;
 	case TARGET_LEAVE:
-		ask_leave(request, target);
+		claim->was_queued = true;
+		request_release(request, claim,
+		    &(struct request_end){.run.status = REQUEST_NO_JOB});
 		break;
 	default:
-		ask_notify(request, target);
+		request_ring(request, &claim->keys, &target->head, 1);
+		if (request->argc == 0)
+			log_die(EXITCODE_RESOURCE, "out of memory");
 		break;
 	}
 }
@@ -236,9 +188,6 @@ target_read(void *arg, const struct value *value)
 	switch (target->state) {
 	case TARGET_LOOK:
 		return read_target_look(target, value);
-	case TARGET_FRONT:
-		target->state = TARGET_TRY;
-		return 0;
 	case TARGET_TRY:
 		return read_try(target, value);
 	case TARGET_MARK:

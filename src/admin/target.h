@@ -1,16 +1,16 @@
 /* A lock that is to be paused, on its way there. The requests of all targets in
  * the same state can be sent together:
  *
- *   LOOK --free, or held--> FRONT --first--> TRY --granted--> MARK --> PAUSED
- *    | ^                      ^               |                |  ^       |
- *    | +--paused by another---|---------------+                |  +-due---+
- *    |                        +--overtaken----+                |
- *    +--paused already----------------------------------------->
+ *   LOOK --free, or held--> TRY --granted--> MARK --> PAUSED
+ *    | ^                     | |              |  ^       |
+ *    | +--paused by another--+ +--busy: again  |  +--due--+
+ *    +--paused already------------------------->
  *
  * A target that is not paused in the end, or needs no place in the queue, goes
- * to LEAVE, to NOTIFY if waiters are to be notified, and is OUT. While we are
- * first in the queue, nobody else gets the lock. But a waiter that stops
- * sending heartbeats is removed, so --pause stays until all locks are held. */
+ * to LEAVE, to NOTIFY if waiters are to be notified, and is OUT. The first try
+ * enters the queue, in front of all but other pauses. While we are first in the
+ * queue, nobody else gets the lock. But a waiter that stops sending heartbeats
+ * is removed, so --pause stays until all locks are held. */
 #ifndef TARGET_H
 #define TARGET_H
 
@@ -24,7 +24,6 @@
 
 enum target_state {
 	TARGET_LOOK,
-	TARGET_FRONT,
 	TARGET_TRY,
 	TARGET_MARK,
 	TARGET_LEAVE,
@@ -46,10 +45,9 @@ struct target {
 	int64_t asked_at;	/* the last question was sent */
 	int64_t failing_since;	/* nothing is answered; 0: it was */
 	int64_t until;		/* paused; 0: it is not */
-	enum ending_reason failure;  /* ENDING_NONE: it can be paused */
-	char *why;		     /* it is not paused; or NULL */
-	char *waiters[LIMIT_NOTIFY]; /* to be notified */
-	size_t waiter_count;
+	enum ending_reason failure; /* ENDING_NONE: it can be paused */
+	char *why;		    /* it is not paused; or NULL */
+	char head[WAITER_SIZE];	    /* to be notified, or empty */
 };
 
 /* The key, with the prefix, must outlive the target. 0, or -1 with errno (no

@@ -91,19 +91,13 @@ end_without_terminal(struct watch *watch, const char *why)
 
 /* --- drawing ------------------------------------------------------------ */
 
-static bool
-is_silent(const struct watch *watch)
-{
-	return watch->outcome == OUTCOME_FAILED ||
-	       (watch->is_asking &&
-		   clock_now() >= watch->client->enquiry.heard_at + TROUBLE_MS);
-}
-
 static void
 draw_view(struct watch *watch)
 {
 	int64_t now = clock_now();
-	bool silent = is_silent(watch);
+	bool silent = watch->outcome == OUTCOME_FAILED ||
+		      (watch->is_asking &&
+			  now >= watch->client->enquiry.heard_at + TROUBLE_MS);
 	struct frame frame = {.place = watch->place,
 	    .is_first = watch->stage == STAGE_READING,
 	    .notice = watch->outcome == OUTCOME_PARTIAL ? watch->why
@@ -150,42 +144,6 @@ on_gone(void *arg, int error)
 
 /* --- signals ------------------------------------------------------------ */
 
-static bool
-suspend_view(struct watch *watch, int signo)
-{
-	if (watch->stage != STAGE_CONNECTING)
-		return screen_suspend(&watch->screen, signo);
-	terminal_suspend(signo);
-	return true;
-}
-
-/* Helpers that look up the addresses of servers are children of ours. */
-static void
-reap_helpers(void)
-{
-	while (waitpid(-1, NULL, WNOHANG) > 0)
-		;
-}
-
-static void
-obey_signal(struct watch *watch, int signo)
-{
-	enum signals_action action = signals_default_action(signo);
-	bool ours = true;
-
-	if (action == SIGNALS_END)
-		end_view(watch, -signo);
-	else if (action == SIGNALS_STOP)
-		ours = suspend_view(watch, signo);
-	else if (signo == SIGCONT && watch->stage != STAGE_CONNECTING)
-		ours = screen_resume(&watch->screen);
-	else if (signo == SIGCHLD)
-		reap_helpers();
-	if (!ours)
-		end_without_terminal(watch, NOT_OURS);
-	draw_view(watch);
-}
-
 static void
 on_signal(void *arg, short revents)
 {
@@ -193,8 +151,27 @@ on_signal(void *arg, short revents)
 	struct signalfd_siginfo info;
 
 	(void)revents;
-	while (!watch->has_ended && signals_next(&watch->signals, &info))
-		obey_signal(watch, (int)info.ssi_signo);
+	while (!watch->has_ended && signals_next(&watch->signals, &info)) {
+		int signo = (int)info.ssi_signo;
+		enum signals_action action = signals_default_action(signo);
+		bool is_open = watch->stage != STAGE_CONNECTING, ours = true;
+
+		if (action == SIGNALS_END)
+			end_view(watch, -signo);
+		else if (action == SIGNALS_STOP && is_open)
+			ours = screen_suspend(&watch->screen, signo);
+		else if (action == SIGNALS_STOP)
+			terminal_suspend(signo);
+		else if (signo == SIGCONT && is_open)
+			ours = screen_resume(&watch->screen);
+		/* Helpers that look up addresses of servers are our children.
+		 */
+		while (signo == SIGCHLD && waitpid(-1, NULL, WNOHANG) > 0)
+			continue;
+		if (!ours)
+			end_without_terminal(watch, NOT_OURS);
+		draw_view(watch);
+	}
 }
 
 /* --- events ------------------------------------------------------------- */
@@ -222,15 +199,6 @@ on_watch_lock(void *arg, struct look *look, const char *key)
 	struct watch *watch = arg;
 
 	roster_add(watch->found, look, key);
-}
-
-static int64_t
-count_room(void)
-{
-	size_t rows, columns;
-
-	screen_measure(&rows, &columns);
-	return (int64_t)frame_room(rows);
 }
 
 static bool
@@ -288,13 +256,15 @@ on_watch_page(void *arg)
 static int
 search_locks(struct watch *watch)
 {
+	size_t rows, columns;
 	int result;
 
 	watch->heard = false;
 	watch->client->enquiry.heard_at = clock_now();
 	watch->others = 0;
 	roster_fini(watch->found);
-	watch->room = count_room();
+	screen_measure(&rows, &columns);
+	watch->room = (int64_t)frame_room(rows);
 	watch->search.wants_history =
 	    watch->has_no_history ? NULL : wants_last_run;
 	watch->search.wants_free =
@@ -339,15 +309,6 @@ show_found(struct watch *watch)
 		watch->turn = 0;
 }
 
-/* A connection whose authentication was refused remains so, even if the server
- * has changed its mind. */
-static void
-disconnect(struct watch *watch)
-{
-	enquiry_forget_nodes(&watch->client->enquiry);
-	server_drop(watch->client->enquiry.server);
-}
-
 /* Of a cluster, what the other primaries have is shown. */
 static void
 begin_round(struct watch *watch)
@@ -373,27 +334,15 @@ begin_round(struct watch *watch)
 		watch->stage = STAGE_SHOWING;
 		watch->known_at = clock_now();
 	}
-	if (result == EXITCODE_OK)
+	if (result == EXITCODE_OK) {
 		watch->why[0] = '\0';
-	else if (result == EXITCODE_REFUSED)
-		disconnect(watch);
-	draw_view(watch);
-}
-
-static void
-run_rounds(struct watch *watch)
-{
-	int64_t pause_ms;
-
-	while (!watch->has_ended) {
-		begin_round(watch);
-		pause_ms = watch->client->opts->watch_ms;
-		if (watch->outcome == OUTCOME_FAILED)
-			pause_ms = clock_min(pause_ms, TROUBLE_MS);
-		if (!watch->has_ended)
-			enquiry_sleep(&watch->client->enquiry,
-			    clock_now() + pause_ms);
+	} else if (result == EXITCODE_REFUSED) {
+		/* A connection that was refused remains so, even if the server
+		 * has changed its mind. */
+		enquiry_forget_nodes(&watch->client->enquiry);
+		server_drop(watch->client->enquiry.server);
 	}
+	draw_view(watch);
 }
 
 /* ---------------------------------------------------------------------- */
@@ -429,27 +378,29 @@ open_view(struct watch *watch, struct client *client)
 	on_tick(watch);
 }
 
-static void
-close_view(struct watch *watch)
-{
-	screen_close(&watch->screen);
-	loop_remove(watch->client->enquiry.loop, &watch->caught);
-	loop_timer_remove(watch->client->enquiry.loop, &watch->tick);
-	close(watch->signals.fd);
-	roster_fini(watch->known);
-	roster_fini(watch->found);
-	watch->client->events = watch->outer;
-}
-
 int
 watch_show(struct client *client)
 {
 	struct watch *watch = mem_alloc(sizeof(*watch));
+	int64_t pause_ms;
 	int result;
 
 	open_view(watch, client);
-	run_rounds(watch);
-	close_view(watch);
+	while (!watch->has_ended) {
+		begin_round(watch);
+		pause_ms = client->opts->watch_ms;
+		if (watch->outcome == OUTCOME_FAILED)
+			pause_ms = clock_min(pause_ms, TROUBLE_MS);
+		if (!watch->has_ended)
+			enquiry_sleep(&client->enquiry, clock_now() + pause_ms);
+	}
+	screen_close(&watch->screen);
+	loop_remove(client->enquiry.loop, &watch->caught);
+	loop_timer_remove(client->enquiry.loop, &watch->tick);
+	close(watch->signals.fd);
+	roster_fini(watch->known);
+	roster_fini(watch->found);
+	client->events = watch->outer;
 	result = watch->result;
 	free(watch);
 	return result;

@@ -59,23 +59,16 @@ print_version(void)
 }
 
 static int
-print_shown(const char *text)
-{
-	fputs(text, stdout);
-	return ferror(stdout) ? -1 : fflush(stdout);
-}
-
-static int
 print_text(const struct opts *opts)
 {
 	enum opts_action action = opts->action;
 	int rc = opts->summary		      ? opts_help_print_summary()
 		 : action == OPTS_HELP	      ? opts_help_print()
 		 : action == OPTS_VERSION     ? print_version()
-		 : action == OPTS_SHOW_CONFIG ? print_shown(opts->shown)
+		 : action == OPTS_SHOW_CONFIG ? fputs(opts->shown, stdout)
 					      : opts_help_print_dump();
 
-	if (rc == 0)
+	if (rc >= 0 && !ferror(stdout) && fflush(stdout) == 0)
 		return EXITCODE_OK;
 	log_warn("cannot write to stdout");
 	return EXITCODE_RESOURCE;
@@ -88,62 +81,48 @@ die_of_tls(int status, const char *why)
 }
 
 /* One context does for all servers. */
-static struct tls_context *
-make_tls(const struct opts *opts)
-{
-	const struct tls_config config = {.ca_file = opts->tls_ca,
-	    .cert_file = opts->tls_cert,
-	    .key_file = opts->tls_key,
-	    .die = die_of_tls};
-	struct tls_context *context = tls_context_new(&config);
-
-	if (context == NULL)
-		log_die(EXITCODE_RESOURCE, "out of memory");
-	return context;
-}
-
 static void
 set_tls(struct program *self)
 {
+	const struct tls_config config = {.ca_file = self->opts.tls_ca,
+	    .cert_file = self->opts.tls_cert,
+	    .key_file = self->opts.tls_key,
+	    .die = die_of_tls};
+
 	for (size_t i = 0; i < self->opts.server_count; i++) {
 		struct endpoint *server = &self->opts.servers[i];
+
 		if (!server->tls)
 			continue;
 		if (self->tls_context == NULL)
-			self->tls_context = make_tls(&self->opts);
+			self->tls_context = tls_context_new(&config);
+		if (self->tls_context == NULL)
+			log_die(EXITCODE_RESOURCE, "out of memory");
 		server->tls_context = self->tls_context;
 		for (size_t j = 0; j < server->host_count; j++)
 			server->hosts[j].tls_context = self->tls_context;
 	}
 }
 
-/* The agents of CI systems end what a cancelled step has left. They find it by
+/* Only what acquires a lock reads signals: it may have to release the lock, and
+ * a run has a job to pass them on to. From then on no signal leaves a core.
+ *
+ * The agents of CI systems end what a cancelled step has left. They find it by
  * a variable in /proc/PID/environ, and only root may read that of a process
  * that is not dumpable. A waiter that they do not find gets the lock later, and
  * starts the deploy that was cancelled. */
-static void
-allow_reading(const struct program *self)
-{
-	bool has_tls_key =
-	    self->tls_context != NULL && self->opts.tls_cert != NULL;
-
-	if (self->dumpable && !has_tls_key && !secret_was_here())
-		prctl(PR_SET_DUMPABLE, 1);
-}
-
-/* Only what acquires a lock reads signals: it may have to release the lock, and
- * a run has a job to pass them on to. From then on no signal leaves a core. */
 static int
 acquire(struct program *self, struct loop *loop)
 {
+	bool has_tls_key =
+	    self->tls_context != NULL && self->opts.tls_cert != NULL;
 	struct signals signals;
 
 	if (signals_init(&signals) == -1)
 		log_die(EXITCODE_RESOURCE, "cannot read signals");
-	allow_reading(self);
-	return self->opts.action == OPTS_RUN
-		   ? run(&self->opts, loop, &self->events, &signals)
-		   : hold(&self->opts, loop, &self->events, &signals);
+	if (self->dumpable && !has_tls_key && !secret_was_here())
+		prctl(PR_SET_DUMPABLE, 1);
+	return run(&self->opts, loop, &self->events, &signals);
 }
 
 static client_command *
@@ -182,31 +161,27 @@ report_failures(struct reread *reread, struct events *events)
 	reread->arg = events;
 }
 
-/* A file that cannot be used is found before anything is asked: with one
- * server, that is after the connection is made, so OpenSSL is loaded meanwhile.
- * While a file blocks, signals must still end us, which are blocked later. */
-static void
-begin_tls(struct tls_context *context, size_t servers, struct loop *loop)
-{
-	if (servers == 1 && !tls_context_may_block(context)) {
-		tls_context_begin(context, loop);
-	} else {
-		tls_context_load(context);
-		tls_context_read_ca(context);
-	}
-}
-
+/* A file of certificates that cannot be used is found before anything is asked:
+ * with one server, that is after the connection is made, so OpenSSL is loaded
+ * meanwhile. While a file blocks, signals must still end us, which are blocked
+ * later. */
 static int
 act(struct program *self)
 {
 	const struct opts *opts = &self->opts;
+	struct tls_context *context = self->tls_context;
 	struct loop loop;
 	int result;
 
 	if (loop_init(&loop) == -1)
 		log_die(EXITCODE_RESOURCE, "cannot wait for events");
-	if (self->tls_context != NULL)
-		begin_tls(self->tls_context, opts->server_count, &loop);
+	if (context != NULL && opts->server_count == 1 &&
+	    !tls_context_may_block(context)) {
+		tls_context_begin(context, &loop);
+	} else if (context != NULL) {
+		tls_context_load(context);
+		tls_context_read_ca(context);
+	}
 	events_open(&self->events, sinks, opts, &loop);
 	if (opts->action == OPTS_RUN ||
 	    (opts->action == OPTS_HOLD && opts->token == NULL))
@@ -224,8 +199,7 @@ act(struct program *self)
 /* Nobody but root may read our memory or trace us, and we leave no core: there
  * may be a password. A limit on cores would reach the job, and not a
  * core_pattern that is a pipe. What we fork inherits it, and executing the job
- * ends it. See allow_reading for who may be read, and the guard for who never
- * is. */
+ * ends it. See acquire for who may be read, and the guard for who never is. */
 static __attribute__((noinline)) int
 run_program(int argc, char **argv)
 {

@@ -90,6 +90,12 @@ as_long(int64_t s)
 }
 
 int
+clock_timer(void)
+{
+	return timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
+}
+
+int
 clock_arm(int timer_fd, int64_t at)
 {
 	struct long_time timer[] = {{0, 0}, {0, 0}}; /* interval, value */

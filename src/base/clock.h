@@ -23,7 +23,11 @@ int64_t clock_epoch(void);
 /* The earlier of two times, or the shorter of two durations. */
 int64_t clock_min(int64_t a, int64_t b);
 
-/* Arms a timerfd of CLOCK_BOOTTIME, and discards an expiry that was not read.
+/* A descriptor that can be read when the time comes for which it is armed; -1
+ * with errno. */
+int clock_timer(void);
+
+/* Arms it, and discards an expiry that was not read.
  * CLOCK_NEVER disarms it. 0, or -1 with errno. */
 int clock_arm(int timer_fd, int64_t at);
 

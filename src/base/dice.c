@@ -11,3 +11,9 @@ dice_between(int64_t low, int64_t high)
 		return low;
 	return low + (int64_t)(dice % ((uint64_t)(high - low) + 1));
 }
+
+int
+dice_fill(void *bytes, size_t size)
+{
+	return getrandom(bytes, size, 0) == (ssize_t)size ? 0 : -1;
+}

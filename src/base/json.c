@@ -64,6 +64,12 @@ json_integer(FILE *out, const char *name, bool known, int64_t value)
 }
 
 void
+json_bool(FILE *out, const char *name, bool value)
+{
+	fprintf(out, ",\"%s\":%s", name, value ? "true" : "false");
+}
+
+void
 json_number(FILE *out, const char *name, const char *text)
 {
 	int64_t value = 0;

@@ -14,6 +14,7 @@ void json_string(FILE *out, const char *text, size_t max);
 #define JSON_WHOLE SIZE_MAX
 
 void json_text(FILE *out, const char *name, const char *text);
+void json_bool(FILE *out, const char *name, bool value);
 
 /* null if the text is empty, or the number unknown. */
 void json_text_if_any(FILE *out, const char *name, const char *text);

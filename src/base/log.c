@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <poll.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,6 +13,7 @@
 
 #include "base/escape.h"
 #include "base/file_write.h"
+#include "base/poll.h"
 #include "base/tty.h"
 
 #define DEFAULT_COLUMNS 80
@@ -67,7 +67,7 @@ log_raw(const char *line, size_t length)
 	const struct iovec text = {(void *)(uintptr_t)line, length};
 	struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
 
-	if (poll(&out, 1, 0) != 1 || out.revents != POLLOUT)
+	if (poll_wait(&out, 1, 0) != 1 || out.revents != POLLOUT)
 		return;
 	if (file_write(out.fd, &text, 1) < 0)
 		return; /* there is no other place to report it */
@@ -81,28 +81,20 @@ send_message(const struct message *message)
 
 /* "rlockrun: text", in place of a progress line. */
 LOG_FORMAT(2, 0)
-static void
-compose(struct message *message, const char *format, va_list arguments)
-{
-	char text[PIPE_BUF];
-
-	vsnprintf(text, sizeof(text), format, arguments);
-	message->length = 0;
-	if (in_progress || erases_others)
-		append_text(message, ERASE_LINE, strlen(ERASE_LINE));
-	append_text(message, LOG_PREFIX, strlen(LOG_PREFIX));
-	append_safe(message, text);
-}
-
 /* error: errno to append, or 0. */
 LOG_FORMAT(2, 0)
 static void
 log_message(int error, const char *format, va_list arguments)
 {
 	int saved_errno = errno;
-	struct message message;
+	struct message message = {.length = 0};
+	char text[PIPE_BUF];
 
-	compose(&message, format, arguments);
+	vsnprintf(text, sizeof(text), format, arguments);
+	if (in_progress || erases_others)
+		append_text(&message, ERASE_LINE, strlen(ERASE_LINE));
+	append_text(&message, LOG_PREFIX, strlen(LOG_PREFIX));
+	append_safe(&message, text);
 	in_progress = false;
 	if (error != 0) {
 		append_safe(&message, ": ");

@@ -1,11 +1,11 @@
 #include "base/loop.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
+
+#include "base/poll.h"
 
 /* How many descriptors are polled at a time without allocating memory, here or
  * in the kernel: poll(2) keeps this many waits on its stack. */
@@ -18,8 +18,7 @@ loop_init(struct loop *loop)
 	*loop = (struct loop){.armed_at = CLOCK_NEVER,
 	    .now = clock_now(),
 	    .room = LOOP_PART};
-	loop->timer_fd =
-	    timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
+	loop->timer_fd = clock_timer();
 	return loop->timer_fd == -1 ? -1 : 0;
 }
 
@@ -161,7 +160,7 @@ poll_from(struct loop *loop, struct loop_fd **next, size_t room, int timeout_ms)
 		polled[count++] =
 		    (struct pollfd){.fd = fd->fd, .events = fd->events};
 	*next = fd;
-	if (poll(polled, count, timeout_ms) == -1)
+	if (poll_wait(polled, count, timeout_ms) == -1)
 		return -1;
 	for (count = 1; first != fd; first = first->next)
 		first->revents = polled[count++].revents;

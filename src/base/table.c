@@ -24,18 +24,6 @@ print_row(const struct table *table, char *const *cells)
 	putchar('\n');
 }
 
-/* A single long name does not widen its column for all rows. */
-static void
-widen(struct table *table, char *const *cells)
-{
-	for (size_t i = 0; i < table->columns; i++) {
-		size_t width = escape_columns(cells[i], ESCAPE_TEXT);
-
-		if (width > table->width[i] && width <= WIDTH_MAX)
-			table->width[i] = width;
-	}
-}
-
 void
 table_init(struct table *table, const char *const *titles, size_t columns)
 {
@@ -64,11 +52,18 @@ table_print_due(struct table *table)
 		table_print(table);
 }
 
+/* A single long name does not widen its column for all rows. */
 void
 table_print(struct table *table)
 {
 	for (size_t row = 0; row < table->rows; row++)
-		widen(table, table->cell[row]);
+		for (size_t i = 0; i < table->columns; i++) {
+			size_t width =
+			    escape_columns(table->cell[row][i], ESCAPE_TEXT);
+
+			if (width > table->width[i] && width <= WIDTH_MAX)
+				table->width[i] = width;
+		}
 	for (size_t row = 0; row < table->rows; row++) {
 		print_row(table, table->cell[row]);
 		for (size_t i = 0; i < table->columns; i++)

@@ -10,18 +10,16 @@
 #include "doctor/needs.h"
 #include "lock/claim.h"
 #include "lock/config.h"
-#include "lock/key.h"
 #include "lock/kind.h"
 #include "lock/redlock.h"
-#include "lock/script.h"
 #include "lock/token.h"
 #include "redis/reply.h"
 
 /* Stands for the key in the words of a command. */
 #define KEY "\001"
 
-/* Nothing else uses the scratch key, and it is deleted a moment later. If that
- * is denied, it expires. */
+/* Nothing else uses the scratch key, and it is gone a moment later. If the
+ * doctor is killed meanwhile, it expires. */
 #define LIFE_MS "600000"
 
 /* How the server is asked for each command: by a harmless one. Without
@@ -76,7 +74,7 @@ static const struct {
 	[NEEDS_LPUSH] = {"LPUSH|" KEY "|e", TRIAL_CREATES},
 	[NEEDS_LTRIM] = {"LTRIM|" KEY "|0|9", TRIAL_PLAIN},
 	[NEEDS_LRANGE] = {"LRANGE|" KEY "|0|0", TRIAL_PLAIN},
-	[NEEDS_LSET] = {"LSET|" KEY "|0|e", TRIAL_PLAIN},
+	[NEEDS_LREM] = {"LREM|" KEY "|0|e", TRIAL_PLAIN},
 	[NEEDS_TYPE] = {"TYPE|" KEY, TRIAL_PLAIN},
     /* clang-format on */
 };
@@ -91,7 +89,6 @@ enum access {
 /* One of the locks, or the scratch key in their place. */
 struct names {
 	struct key_names keys;
-	char *others[KEY_COUNT - KEY_DOORBELL]; /* of a token */
 	uint64_t usable; /* those of a name that can have helper keys here */
 	uint64_t denied; /* of these */
 };
@@ -158,17 +155,8 @@ judge_words(const char *words)
 	return ACCESS_PERMITTED;
 }
 
-/* In the words of a proxy. Those of Redis before 6 are about a part of a
- * second, which a run does without. */
-static bool
-is_refusal(const char *error)
-{
-	return reply_judge(REPLY_ACQUIRING, error) == REPLY_REPORT &&
-	       !reply_is(error, "ERR timeout is not an integer");
-}
-
 /* An error that is no denial shows that the command was run, or would be.
- * DRYRUN answers OK, or in words why not. */
+ * DRYRUN answers OK, or in words why not. A proxy has words of its own. */
 static enum access
 judge_access(const struct question *question, enum trial_kind kind)
 {
@@ -179,9 +167,12 @@ judge_access(const struct question *question, enum trial_kind kind)
 		words = question->error;
 	if (words != NULL)
 		access = judge_words(words);
+	/* Redis before 6 knows no part of a second, which a run does without.
+	 */
 	if (question->outcome == QUESTION_FAILED &&
 	    access == ACCESS_PERMITTED && kind == TRIAL_SUCCEEDS &&
-	    is_refusal(words))
+	    question->verdict == VERDICT_REPORT &&
+	    !reply_is(words, "ERR timeout is not an integer"))
 		access = ACCESS_MISSING;
 	return access;
 }
@@ -279,16 +270,18 @@ try_all(const struct rules *rules, struct trial *trials, size_t count,
 }
 
 /* The first one creates the scratch key, as a string: a command for another
- * type is then permitted or denied without effect. The last ones delete it. If
- * it could not be created, commands that might create another key are left
- * out. A proxy refuses what it cannot send to a server, but never looks into
- * scripts: there, the server itself answers. */
+ * type is then permitted or denied without effect. The last one deletes it; if
+ * that is denied, what created it ends its life. If it could not be created,
+ * commands that might create another key are left out. A proxy refuses what it
+ * cannot send to a server, but never looks into scripts: there, the server
+ * itself answers. */
 static bool
 try_commands(struct rules *rules)
 {
 	struct trial trials[NEEDS_COMMANDS];
 	const char *key =
 	    rules->is_dry ? rules->names[0].keys.lock : rules->visit->scratch;
+	struct trial end = {.words = "SET|" KEY "||PX|1", .key = key};
 	bool answered;
 
 	for (size_t i = 0; i < NEEDS_COMMANDS; i++)
@@ -303,6 +296,9 @@ try_commands(struct rules *rules)
 	answered = answered &&
 		   try_all(rules, &trials[1], NEEDS_COMMANDS - 1, false) &&
 		   try_all(rules, trials, NEEDS_COMMANDS, true);
+	if (answered && !rules->is_dry && trials[NEEDS_SET].succeeded &&
+	    !trials[NEEDS_DEL].succeeded)
+		answered = try_all(rules, &end, 1, false);
 	for (size_t i = 0; i < NEEDS_COMMANDS; i++) {
 		enum access access = trials[i].access;
 
@@ -332,9 +328,8 @@ try_keys(struct rules *rules, struct names *names)
 	bool answered;
 
 	for (size_t i = 0; i < KEY_COUNT; i++)
-		trials[i] = (struct trial){.words = words,
-		    .key = i < KEY_DOORBELL ? names->keys.all[i]
-					    : names->others[i - KEY_DOORBELL]};
+		trials[i] =
+		    (struct trial){.words = words, .key = names->keys.all[i]};
 	answered = try_all(rules, trials, KEY_COUNT, false);
 	for (size_t i = 0; i < KEY_COUNT; i++)
 		if (trials[i].access == ACCESS_NO_KEY)
@@ -385,23 +380,6 @@ try_rules(struct rules *rules)
 
 /* --- what is denied ----------------------------------------------------- */
 
-/* Without -k nobody knows which names the rules should permit. */
-static bool
-forget_keys(struct rules *rules)
-{
-	struct findings *findings = rules->visit->findings;
-
-	if (rules->visit->enquiry.opts->key_count > 0 ||
-	    !(rules->names[0].denied & NEEDS_BIT(KEY_LOCK)))
-		return false;
-	findings_add(findings, FINDING_NOTE, "access-keys", "name a lock by -k",
-	    "the rules permit certain keys only, and not \"%s\", so those of "
-	    "locks are not examined",
-	    rules->visit->scratch);
-	rules->denied.keys = 0;
-	return true;
-}
-
 static char *
 append_rule(char *text, const char *prefix, const char *word)
 {
@@ -436,23 +414,6 @@ key_pattern(const char *key)
 	return pattern;
 }
 
-/* The patterns of a lock that are lacking. */
-static char *
-append_patterns(char *list, const struct names *names, uint64_t keys)
-{
-	uint64_t lacking = keys & names->denied;
-	char *pattern = key_pattern(names->keys.lock);
-	char *helpers = key_helper(pattern, '*');
-
-	if (lacking & NEEDS_BIT(KEY_LOCK))
-		list = append_rule(list, "~", pattern);
-	if (lacking & ~NEEDS_BIT(KEY_LOCK))
-		list = append_rule(list, "~", helpers);
-	free(helpers);
-	free(pattern);
-	return list;
-}
-
 /* As rules, such as "+zadd ~{job}:rlk:*". To be freed. */
 static char *
 list_rules(const struct rules *rules, const struct needs *lacking)
@@ -462,8 +423,19 @@ list_rules(const struct rules *rules, const struct needs *lacking)
 	for (enum needs_command i = 0; i < NEEDS_COMMANDS; i++)
 		if (lacking->commands & NEEDS_BIT(i))
 			list = append_rule(list, "+", needs_rules[i]);
-	for (size_t i = 0; i < rules->names_count; i++)
-		list = append_patterns(list, &rules->names[i], lacking->keys);
+	for (size_t i = 0; i < rules->names_count; i++) {
+		const struct names *names = &rules->names[i];
+		uint64_t keys = lacking->keys & names->denied;
+		char *pattern = key_pattern(names->keys.lock);
+		char *helpers = key_helper(pattern, '*');
+
+		if (keys & NEEDS_BIT(KEY_LOCK))
+			list = append_rule(list, "~", pattern);
+		if (keys & ~NEEDS_BIT(KEY_LOCK))
+			list = append_rule(list, "~", helpers);
+		free(helpers);
+		free(pattern);
+	}
 	return list;
 }
 
@@ -524,11 +496,22 @@ add_findings(struct rules *rules)
 static void
 judge_rules(struct rules *rules)
 {
-	bool partial = forget_keys(rules);
+	struct findings *findings = rules->visit->findings;
+	bool partial = rules->visit->enquiry.opts->key_count == 0 &&
+		       (rules->names[0].denied & NEEDS_BIT(KEY_LOCK)) != 0;
 
+	/* Without -k nobody knows which names the rules should permit. */
+	if (partial) {
+		findings_add(findings, FINDING_NOTE, "access-keys",
+		    "name a lock by -k",
+		    "the rules permit certain keys only, and not \"%s\", so "
+		    "those of locks are not examined",
+		    rules->visit->scratch);
+		rules->denied.keys = 0;
+	}
 	add_findings(rules);
 	if (rules->lacking == 0 && !partial)
-		findings_add(rules->visit->findings, FINDING_OK, "access", NULL,
+		findings_add(findings, FINDING_OK, "access", NULL,
 		    "user %s may use all features (by %s)", rules->own_user,
 		    rules->is_dry ? "ACL DRYRUN" : "a scratch key");
 }
@@ -545,12 +528,8 @@ name_locks(struct rules *rules)
 
 		config.key = opts->key_count > 0 ? opts->keys[i].key
 						 : rules->visit->scratch;
-		key_names_init(&rules->names[i].keys, config.key);
+		key_names_init(&rules->names[i].keys, config.key, NULL);
 		tier = claim_top_tier(&config);
-		rules->names[i].others[0] =
-		    key_of_token(config.key, 'm', "any");
-		rules->names[i].others[1] =
-		    key_of_token(config.key, 'n', "any");
 		rules->names[i].usable = tier == CLAIM_FULL
 					     ? NEEDS_BIT(KEY_COUNT) - 1
 					     : NEEDS_BIT(KEY_LOCK);
@@ -583,11 +562,8 @@ check_access(struct visit *visit)
 	answered = try_rules(&rules);
 	if (answered)
 		judge_rules(&rules);
-	for (size_t i = 0; i < rules.names_count; i++) {
+	for (size_t i = 0; i < rules.names_count; i++)
 		key_names_fini(&rules.names[i].keys);
-		free(rules.names[i].others[0]);
-		free(rules.names[i].others[1]);
-	}
 	free(rules.own_user);
 	return answered;
 }

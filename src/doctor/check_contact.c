@@ -57,9 +57,8 @@ check_contact_warn(struct visit *visit, const struct question *question,
 static void
 add_unreached(struct visit *visit, const struct question *question)
 {
-	bool refused =
-	    question->outcome == QUESTION_REFUSED &&
-	    reply_judge(REPLY_ACQUIRING, question->error) != REPLY_RETRY;
+	bool refused = question->outcome == QUESTION_REFUSED &&
+		       question->verdict != VERDICT_RETRY;
 
 	add_failure(visit,
 	    visit->is_replica ? FINDING_NOTE
@@ -96,21 +95,15 @@ read_time(const struct value *value)
 	return s * 1000000 + us;
 }
 
-/* A server that runs a long script gives this reply to all commands. */
-static bool
-is_busy(const struct question *question)
-{
-	return question->outcome == QUESTION_FAILED &&
-	       reply_judge(REPLY_ACQUIRING, question->error) == REPLY_RETRY;
-}
-
 static bool
 take_sample(struct visit *visit, struct check_sample *sample)
 {
 	struct question question = {.argv = QUESTION_WORDS("TIME")};
 	bool answered = check_contact_ask(visit, &question, 1);
 
-	if (answered && is_busy(&question)) {
+	/* A server that runs a long script replies so to all commands. */
+	if (answered && question.outcome == QUESTION_FAILED &&
+	    question.verdict == VERDICT_RETRY) {
 		add_unreached(visit, &question);
 		answered = false;
 	}
@@ -286,22 +279,21 @@ add_certificate(struct findings *findings, const char *whose,
 		    whose, days, days == 1 ? "" : "s");
 }
 
-static bool
-is_local(const struct server *server)
-{
-	char address[64];
-
-	return !server_address(server, address, sizeof(address)) ||
-	       strncmp(address, "127.", 4) == 0 || strcmp(address, "::1") == 0;
-}
-
-static void
-describe_tls(const struct visit *visit)
+bool
+check_contact_begin(struct visit *visit)
 {
 	const struct endpoint *endpoint = visit->enquiry.endpoint;
 	const struct server *server = visit->enquiry.server;
 	struct tls_session session;
+	char address[64];
+	bool is_local;
 
+	if (!check_contact_measure(visit))
+		return false;
+	visit->findings->subject = server_label(server);
+	is_local = !server_address(server, address, sizeof(address)) ||
+		   strncmp(address, "127.", 4) == 0 ||
+		   strcmp(address, "::1") == 0;
 	if (server_describe_tls(server, &session)) {
 		findings_add(visit->findings, FINDING_OK, "tls", NULL, "%s, %s",
 		    session.protocol, session.cipher);
@@ -309,7 +301,7 @@ describe_tls(const struct visit *visit)
 		    &session.server_expiry);
 		add_certificate(visit->findings, "that of --tls-cert",
 		    &session.own_expiry);
-	} else if (!endpoint->tls && !is_local(server)) {
+	} else if (!endpoint->tls && !is_local) {
 		findings_add(visit->findings, FINDING_NOTE, "tls",
 		    "rediss:// in place of redis://, if the server can",
 		    "the connection is not encrypted%s",
@@ -318,15 +310,6 @@ describe_tls(const struct visit *visit)
 			? ", nor is the password"
 			: "");
 	}
-}
-
-bool
-check_contact_begin(struct visit *visit)
-{
-	if (!check_contact_measure(visit))
-		return false;
-	visit->findings->subject = server_label(visit->enquiry.server);
-	describe_tls(visit);
 	return true;
 }
 
@@ -348,7 +331,7 @@ judge_write(const struct visit *visit, const struct question *question,
 	int64_t number;
 
 	if (question->outcome == QUESTION_FAILED) {
-		if (reply_judge(REPLY_ACQUIRING, error) != REPLY_REFUSED)
+		if (question->verdict != VERDICT_REFUSED)
 			findings_add(visit->findings, EXITCODE_UNAVAILABLE,
 			    "writes", reply_advise(error),
 			    "the server refuses to write: %.256s",
@@ -361,13 +344,6 @@ judge_write(const struct visit *visit, const struct question *question,
 	}
 }
 
-static bool
-is_unknown(const struct question *question)
-{
-	return question->outcome == QUESTION_FAILED &&
-	       reply_is(question->error, "ERR Error compiling script");
-}
-
 /* The key must belong to this node of a cluster; NULL: any node is asked.
  * Others are asked by a key, as a proxy refuses a script without: it would not
  * know which server is meant. */
@@ -377,7 +353,8 @@ try_write(struct visit *visit, const char *key)
 	struct question question = {.argv = QUESTION_WORDS("EVAL", script,
 					key != NULL ? "1" : "0", key)};
 	bool answered = check_contact_ask(visit, &question, 1);
-	bool old = answered && is_unknown(&question);
+	bool old = answered && question.outcome == QUESTION_FAILED &&
+		   reply_is(question.error, "ERR Error compiling script");
 
 	if (old) {
 		enquiry_forget(&question, 1);

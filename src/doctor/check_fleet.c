@@ -163,35 +163,6 @@ note_address(struct poll *poll, const struct value *value)
 	}
 }
 
-static void
-note_state(const struct poll *poll, const struct value *pairs)
-{
-	const char *flags = find_text(pairs, "flags");
-
-	if (flags != NULL && strstr(flags, "_down") != NULL)
-		warn_of(poll, "it does not reach the primary",
-		    "check the primary, and the network between them");
-}
-
-static void
-note_quorum(const struct poll *poll, const struct question *question)
-{
-	if (question->outcome == QUESTION_FAILED &&
-	    strncmp(question->error, "NOQUORUM", 8) == 0)
-		warn_of(poll, question->error,
-		    "start the missing sentinels: until then nothing replaces "
-		    "a primary that dies");
-}
-
-static void
-note_refusal(const struct poll *poll, const char *error)
-{
-	bool other = reply_denies_command(error);
-
-	warn_of(poll, other ? "it is no sentinel" : error,
-	    other ? "name sentinels in the URL" : reply_advise(error));
-}
-
 /* SENTINEL REPLICAS replies with a list of such pairs. */
 static void
 note_replicas(struct visit *pattern, const struct value *list)
@@ -234,19 +205,30 @@ ask_sentinel(struct poll *poll, struct visit *visit, struct visit *pattern)
 	    {.argv = QUESTION_WORDS("SENTINEL", "CKQUORUM", poll->master)},
 	    {.argv = QUESTION_WORDS("SENTINEL", "REPLICAS", poll->master)}};
 	const size_t count = sizeof(questions) / sizeof(*questions);
+	const char *flags, *error;
 
 	enquiry_ask(&visit->enquiry, questions, count);
+	error = questions[0].error;
 	if (questions[0].outcome == QUESTION_ANSWERED) {
 		poll->replied++;
 		note_address(poll, questions[0].value);
-		note_state(poll, questions[1].value);
-		note_quorum(poll, &questions[2]);
+		flags = find_text(questions[1].value, "flags");
+		if (flags != NULL && strstr(flags, "_down") != NULL)
+			warn_of(poll, "it does not reach the primary",
+			    "check the primary, and the network between them");
+		if (questions[2].outcome == QUESTION_FAILED &&
+		    strncmp(questions[2].error, "NOQUORUM", 8) == 0)
+			warn_of(poll, questions[2].error,
+			    "start the missing sentinels: until then nothing "
+			    "replaces a primary that dies");
 		note_replicas(pattern, questions[3].value);
 	} else if (questions[0].outcome == QUESTION_SILENT) {
 		/* That names the sentinel already. */
 		check_contact_warn(visit, &questions[0], "sentinels");
+	} else if (reply_denies_command(error)) {
+		warn_of(poll, "it is no sentinel", "name sentinels in the URL");
 	} else {
-		note_refusal(poll, questions[0].error);
+		warn_of(poll, error, reply_advise(error));
 	}
 	enquiry_forget(questions, count);
 }
@@ -376,20 +358,6 @@ is_old_enough(const struct fleet *fleet, const struct check_identity *one)
 }
 
 static void
-check_count(size_t count, struct findings *findings)
-{
-	bool odd = count % 2 != 0;
-
-	findings_add(findings,
-	    odd		 ? FINDING_OK
-	    : count == 2 ? FINDING_WARNING
-			 : FINDING_NOTE,
-	    "majority", odd ? NULL : "name an odd number of servers",
-	    "%zu of %zu servers may fail%s", (count - 1) / 2, count,
-	    odd ? "" : ", as with one server fewer");
-}
-
-static void
 compare_all(const struct fleet *fleet)
 {
 	bool apart = true, alike = true, old = true;
@@ -422,11 +390,19 @@ check_fleet_servers(const struct check_identity *identities, size_t count,
 	    .count = count,
 	    .opts = opts,
 	    .findings = findings};
+	size_t all = opts->server_count;
+	bool odd = all % 2 != 0;
 
-	if (opts->server_count < 2)
+	if (all < 2)
 		return;
 	findings->subject = "all servers";
 	fleet.is_enough = have_majority(&fleet);
-	check_count(opts->server_count, findings);
+	findings_add(findings,
+	    odd	       ? FINDING_OK
+	    : all == 2 ? FINDING_WARNING
+		       : FINDING_NOTE,
+	    "majority", odd ? NULL : "name an odd number of servers",
+	    "%zu of %zu servers may fail%s", (all - 1) / 2, all,
+	    odd ? "" : ", as with one server fewer");
 	compare_all(&fleet);
 }

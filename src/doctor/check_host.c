@@ -52,20 +52,6 @@ check_kernel(struct findings *findings)
 
 /* "... - proc proc rw,hidepid=invisible": the options behind the last word. */
 static void
-find_hidepid(const char *line, char *value, size_t size)
-{
-	const char *mark = strstr(line, " - proc "), *found;
-
-	if (strstr(line, " /proc ") == NULL || mark == NULL)
-		return;
-	found = strstr(mark, "hidepid=");
-	value[0] = '\0';
-	if (found != NULL)
-		snprintf(value, size, "%.*s", (int)strcspn(found + 8, ", \n"),
-		    found + 8);
-}
-
-static void
 read_hidepid(char *value, size_t size)
 {
 	FILE *mounts = fopen("/proc/self/mountinfo", "re");
@@ -73,8 +59,17 @@ read_hidepid(char *value, size_t size)
 
 	value[0] = '\0';
 	/* Of two mounts on one place the later one counts. */
-	while (mounts != NULL && fgets(line, sizeof(line), mounts) != NULL)
-		find_hidepid(line, value, size);
+	while (mounts != NULL && fgets(line, sizeof(line), mounts) != NULL) {
+		const char *mark = strstr(line, " - proc "), *found;
+
+		if (strstr(line, " /proc ") == NULL || mark == NULL)
+			continue;
+		found = strstr(mark, "hidepid=");
+		value[0] = '\0';
+		if (found != NULL)
+			snprintf(value, size, "%.*s",
+			    (int)strcspn(found + 8, ", \n"), found + 8);
+	}
 	if (mounts != NULL)
 		fclose(mounts);
 }
@@ -216,30 +211,21 @@ read_clock_s(clockid_t id)
 	return now.tv_sec;
 }
 
-static void
-read_source(char *name, size_t size)
-{
-	FILE *file = fopen("/sys/devices/system/clocksource/clocksource0/"
-			   "current_clocksource",
-	    "re");
-
-	snprintf(name, size, "unknown");
-	if (file == NULL)
-		return;
-	if (fgets(name, (int)size, file) != NULL)
-		name[strcspn(name, "\n")] = '\0';
-	fclose(file);
-}
-
 /* Two reads at different times may fall on both sides of a second. */
 static void
 check_clock(struct findings *findings)
 {
 	int64_t asleep_s =
 	    read_clock_s(CLOCK_BOOTTIME) - read_clock_s(CLOCK_MONOTONIC);
-	char source[64];
+	char source[64] = "unknown";
+	FILE *file = fopen("/sys/devices/system/clocksource/clocksource0/"
+			   "current_clocksource",
+	    "re");
 
-	read_source(source, sizeof(source));
+	if (file != NULL && fgets(source, sizeof(source), file) != NULL)
+		source[strcspn(source, "\n")] = '\0';
+	if (file != NULL)
+		fclose(file);
 	if (asleep_s <= 1)
 		findings_add(findings, FINDING_OK, "local-clock", NULL,
 		    "CLOCK_BOOTTIME (source %s), which counts the time of a "
@@ -283,16 +269,6 @@ deny_file(const char *path)
 }
 
 static const char *
-deny_syslog(void)
-{
-	struct stat file;
-
-	if (stat(SYSLOG_PATH, &file) == -1)
-		return strerror(errno);
-	return S_ISSOCK(file.st_mode) ? NULL : "not a socket";
-}
-
-static const char *
 deny_folder(const char *path)
 {
 	struct stat folder;
@@ -330,6 +306,7 @@ void
 check_host(struct findings *findings, const struct opts *opts)
 {
 	const char *log = opts->log_to, *metrics = opts->metrics_folder;
+	struct stat file;
 
 	findings->subject = "this host";
 	check_kernel(findings);
@@ -339,7 +316,10 @@ check_host(struct findings *findings, const struct opts *opts)
 	check_files(findings);
 	check_clock(findings);
 	if (log != NULL && strcmp(log, "syslog") == 0)
-		check_sink(findings, "log", SYSLOG_PATH, deny_syslog());
+		check_sink(findings, "log", SYSLOG_PATH,
+		    stat(SYSLOG_PATH, &file) == -1 ? strerror(errno)
+		    : S_ISSOCK(file.st_mode)	   ? NULL
+						   : "not a socket");
 	else if (log != NULL)
 		check_sink(findings, "log", log, deny_file(log));
 	if (*metrics != '\0')

@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "doctor/checks.h"
-#include "lock/key.h"
+#include "lock/claim.h"
 #include "redis/info.h"
 #include "redis/reply.h"
 

@@ -205,36 +205,31 @@ judge_worth(const struct replicas *replicas,
 	return false;
 }
 
-static void
-judge_replica(const struct replicas *replicas,
-    const struct check_replica *replica)
-{
-	struct findings *findings = replicas->primary->findings;
-	bool good;
-
-	findings->subject = replica->label;
-	good = judge_worth(replicas, replica);
-	if (replica->facts == NULL)
-		return;
-	good &= check_server_replica_rows(replica->facts, findings);
-	good &= judge_clock(replicas, replica);
-	if (good)
-		findings_add(findings, FINDING_OK, "replica", NULL,
-		    "read-only; its settings and its clock are as they should "
-		    "be");
-}
-
 void
 check_replicas(struct visit *visit)
 {
 	struct replicas replicas = {.primary = visit};
-	const char *subject = visit->findings->subject;
+	struct findings *findings = visit->findings;
+	const char *subject = findings->subject;
 
 	find_replicas(&replicas);
-	for (size_t i = 0; i < replicas.count; i++)
-		judge_replica(&replicas, &replicas.list[i]);
+	for (size_t i = 0; i < replicas.count; i++) {
+		const struct check_replica *replica = &replicas.list[i];
+		bool good;
+
+		findings->subject = replica->label;
+		good = judge_worth(&replicas, replica);
+		if (replica->facts == NULL)
+			continue;
+		good &= check_server_replica_rows(replica->facts, findings);
+		good &= judge_clock(&replicas, replica);
+		if (good)
+			findings_add(findings, FINDING_OK, "replica", NULL,
+			    "read-only; its settings and its clock are as they "
+			    "should be");
+	}
 	for (size_t i = 0; i < replicas.count; i++)
 		free(replicas.list[i].facts);
 	free(replicas.list);
-	visit->findings->subject = subject;
+	findings->subject = subject;
 }

@@ -415,19 +415,15 @@ put_setting(char **facts, const struct question *question)
 		put_error(facts, "config", question->error);
 }
 
-static const char *
-name_configuration(const char *facts)
-{
-	return !info_is(facts, "valkey_version", "")   ? "valkey.conf"
-	       : !info_is(facts, "redict_version", "") ? "redict.conf"
-						       : "redis.conf";
-}
-
 /* The mode and the version, by the words of Redis, of Valkey and of Redict. */
 static void
 put_kind(char **facts, const struct visit *visit)
 {
 	const struct opts *opts = visit->enquiry.opts;
+	const char *file =
+	    !info_is(*facts, "valkey_version", "")   ? "valkey.conf"
+	    : !info_is(*facts, "redict_version", "") ? "redict.conf"
+						     : "redis.conf";
 	char version[VALUE_SIZE], mode[VALUE_SIZE];
 	int64_t major = -1;
 
@@ -440,8 +436,8 @@ put_kind(char **facts, const struct visit *visit)
 	version[strcspn(version, ".")] = '\0';
 	(void)num_int(version, 0, INT64_MAX, &major);
 	put_number(facts, "major", major >= 0, major);
-	put(facts, "file:%s\nmode:%s\nsave_rules:%s\n",
-	    name_configuration(*facts), mode, visit->save_rules);
+	put(facts, "file:%s\nmode:%s\nsave_rules:%s\n", file, mode,
+	    visit->save_rules);
 	put_flag(facts, "in_cluster", opts->servers[0].cluster);
 	put_flag(facts, "fails_over",
 	    visit->enquiry.endpoint->master != NULL ||

@@ -56,19 +56,6 @@ examine_primary(void *arg)
 }
 
 static void
-examine_cluster(struct doctor *doctor)
-{
-	struct visit *visit = &doctor->visit;
-
-	if (!check_fleet_slots(visit) || !check_access(visit))
-		return;
-	print_new(doctor);
-	visit->scratch = NULL;
-	if (check_fleet_nodes(visit))
-		enquiry_visit_nodes(&visit->enquiry, examine_primary, doctor);
-}
-
-static void
 examine_endpoint(struct doctor *doctor, const struct endpoint *endpoint)
 {
 	struct visit *visit = &doctor->visit;
@@ -83,10 +70,15 @@ examine_endpoint(struct doctor *doctor, const struct endpoint *endpoint)
 	if (endpoint->master != NULL)
 		check_fleet_sentinels(visit, endpoint);
 	enquiry_begin(&visit->enquiry, endpoint, scratch);
-	if (endpoint->cluster)
-		examine_cluster(doctor);
-	else
+	if (!endpoint->cluster) {
 		examine_server(visit);
+	} else if (check_fleet_slots(visit) && check_access(visit)) {
+		print_new(doctor);
+		visit->scratch = NULL;
+		if (check_fleet_nodes(visit))
+			enquiry_visit_nodes(&visit->enquiry, examine_primary,
+			    doctor);
+	}
 	if (visit->identity.label != NULL) {
 		visit->identity.label = endpoint->label;
 		doctor->identities[doctor->known++] = visit->identity;
@@ -125,46 +117,32 @@ examine_servers(struct doctor *doctor)
 		   : status;
 }
 
-static int
-conclude(const struct doctor *doctor, int servers, size_t rest)
-{
-	int status = findings_status(&doctor->findings, rest);
-
-	if (status != 0)
-		return status;
-	if (servers != EXITCODE_OK)
-		return servers;
-	return findings_count(&doctor->findings, FINDING_WARNING) > 0 ||
-		       findings_count(&doctor->findings, FINDING_ERROR) > 0
-		   ? EXITCODE_WARNINGS
-		   : EXITCODE_OK;
-}
-
-static int
-finish_doctor(struct doctor *doctor, int status)
-{
-	if (doctor->opts->json)
-		findings_print_json(&doctor->findings, status);
-	else
-		findings_print_summary(&doctor->findings);
-	findings_fini(&doctor->findings);
-	if (!ferror(stdout) && fflush(stdout) == 0)
-		return status;
-	log_warn("cannot write to stdout");
-	return EXITCODE_RESOURCE;
-}
-
 int
 doctor(const struct opts *opts, struct loop *loop)
 {
 	struct doctor doctor = {.opts = opts, .loop = loop};
-	int servers = examine_servers(&doctor);
-	size_t rest = doctor.findings.count;
+	struct findings *findings = &doctor.findings;
+	int servers = examine_servers(&doctor), status;
+	size_t rest = findings->count;
 
-	check_fleet_servers(doctor.identities, doctor.known, opts,
-	    &doctor.findings);
+	check_fleet_servers(doctor.identities, doctor.known, opts, findings);
 	print_new(&doctor);
-	check_host(&doctor.findings, opts);
+	check_host(findings, opts);
 	print_new(&doctor);
-	return finish_doctor(&doctor, conclude(&doctor, servers, rest));
+	status = findings_status(findings, rest);
+	if (status == EXITCODE_OK)
+		status = servers;
+	if (status == EXITCODE_OK &&
+	    (findings_count(findings, FINDING_WARNING) > 0 ||
+		findings_count(findings, FINDING_ERROR) > 0))
+		status = EXITCODE_WARNINGS;
+	if (opts->json)
+		findings_print_json(findings, status);
+	else
+		findings_print_summary(findings);
+	findings_fini(findings);
+	if (!ferror(stdout) && fflush(stdout) == 0)
+		return status;
+	log_warn("cannot write to stdout");
+	return EXITCODE_RESOURCE;
 }

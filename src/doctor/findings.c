@@ -35,36 +35,21 @@ severity_of(const struct finding *finding)
 
 /* --- the list --------------------------------------------------------- */
 
-static struct finding *
-add_room(struct findings *findings)
-{
-	size_t room = findings->room == 0 ? 32 : findings->room * 2;
-	struct finding *list;
-
-	if (findings->count < findings->room)
-		return &findings->list[findings->count++];
-	list = mem_alloc(room * sizeof(*list));
-	if (findings->count > 0)
-		memcpy(list, findings->list, findings->count * sizeof(*list));
-	free(findings->list);
-	findings->list = list;
-	findings->room = room;
-	return &list[findings->count++];
-}
-
 void
 findings_add(struct findings *findings, int severity, const char *check,
     const char *remedy, const char *format, ...)
 {
-	struct finding *finding = add_room(findings);
+	size_t size = (findings->count + 1) * sizeof(*findings->list);
 	va_list arguments;
 
+	findings->list = mem_realloc(findings->list, size);
 	va_start(arguments, format);
-	*finding = (struct finding){.subject = mem_strdup(findings->subject),
-	    .check = check,
-	    .severity = severity,
-	    .text = mem_vprintf(format, arguments),
-	    .remedy = remedy != NULL ? mem_strdup(remedy) : NULL};
+	findings->list[findings->count++] =
+	    (struct finding){.subject = mem_strdup(findings->subject),
+		.check = check,
+		.severity = severity,
+		.text = mem_vprintf(format, arguments),
+		.remedy = remedy != NULL ? mem_strdup(remedy) : NULL};
 	va_end(arguments);
 }
 
@@ -112,15 +97,6 @@ findings_fini(struct findings *findings)
 
 /* --- text ------------------------------------------------------------- */
 
-static bool
-has_colour(void)
-{
-	const char *refused = getenv("NO_COLOR");
-
-	return tty_find_obstacle(STDOUT_FILENO) == NULL &&
-	       (refused == NULL || *refused == '\0');
-}
-
 static void
 put_escaped(const char *text, const char *end)
 {
@@ -130,37 +106,32 @@ put_escaped(const char *text, const char *end)
 	free(escaped);
 }
 
-static void
-put_finding(const struct finding *finding, bool colour)
-{
-	int severity = severity_of(finding);
-	const char *name = severities[severity].name;
-
-	printf("  %s%s%s%*s%-*s ", colour ? severities[severity].colour : "",
-	    name, colour ? PLAIN : "", SEVERITY_WIDTH - (int)strlen(name), "",
-	    CHECK_WIDTH, finding->check);
-	put_escaped(finding->text, "");
-	if (finding->remedy == NULL)
-		return;
-	printf("%*s-> ", 2 + SEVERITY_WIDTH + CHECK_WIDTH + 1, "");
-	put_escaped(finding->remedy, "");
-}
-
 void
 findings_print(const struct findings *findings, size_t from)
 {
-	bool colour = has_colour();
-	const char *subject = NULL;
+	const char *refused = getenv("NO_COLOR"), *subject = NULL;
+	bool colour = tty_find_obstacle(STDOUT_FILENO) == NULL &&
+		      (refused == NULL || *refused == '\0');
 
 	for (size_t i = from; i < findings->count; i++) {
 		const struct finding *finding = &findings->list[i];
+		int severity = severity_of(finding);
+		const char *name = severities[severity].name;
 
 		if (subject == NULL || strcmp(subject, finding->subject) != 0) {
 			subject = finding->subject;
 			printf("%s%s", i > 0 ? "\n" : "", colour ? BOLD : "");
 			put_escaped(subject, colour ? PLAIN : "");
 		}
-		put_finding(finding, colour);
+		printf("  %s%s%s%*s%-*s ",
+		    colour ? severities[severity].colour : "", name,
+		    colour ? PLAIN : "", SEVERITY_WIDTH - (int)strlen(name), "",
+		    CHECK_WIDTH, finding->check);
+		put_escaped(finding->text, "");
+		if (finding->remedy == NULL)
+			continue;
+		printf("%*s-> ", 2 + SEVERITY_WIDTH + CHECK_WIDTH + 1, "");
+		put_escaped(finding->remedy, "");
 	}
 	fflush(stdout);
 }
@@ -183,28 +154,23 @@ findings_print_summary(const struct findings *findings)
 
 /* --- JSON ------------------------------------------------------------- */
 
-static void
-put_object(const struct finding *finding)
-{
-	const char *remedy = finding->remedy;
-
-	fputs("{\"subject\":", stdout);
-	json_string(stdout, finding->subject, JSON_WHOLE);
-	json_text(stdout, "check", finding->check);
-	json_text(stdout, "severity", severities[severity_of(finding)].name);
-	json_text(stdout, "text", finding->text);
-	json_text_if_any(stdout, "remedy", remedy != NULL ? remedy : "");
-	putchar('}');
-}
-
 void
 findings_print_json(const struct findings *findings, int status)
 {
 	fputs("{\"findings\":[", stdout);
 	for (size_t i = 0; i < findings->count; i++) {
-		if (i > 0)
-			putchar(',');
-		put_object(&findings->list[i]);
+		const struct finding *finding = &findings->list[i];
+		const char *remedy = finding->remedy;
+
+		printf("%s{\"subject\":", i > 0 ? "," : "");
+		json_string(stdout, finding->subject, JSON_WHOLE);
+		json_text(stdout, "check", finding->check);
+		json_text(stdout, "severity",
+		    severities[severity_of(finding)].name);
+		json_text(stdout, "text", finding->text);
+		json_text_if_any(stdout, "remedy",
+		    remedy != NULL ? remedy : "");
+		putchar('}');
 	}
 	printf("],\"errors\":%zu,\"warnings\":%zu,\"notes\":%zu,"
 	       "\"status\":%d}\n",

@@ -24,7 +24,7 @@ struct finding {
 
 struct findings {
 	struct finding *list;
-	size_t count, room;
+	size_t count;
 	const char *subject; /* of those that are added, to be set before */
 };
 

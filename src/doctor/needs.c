@@ -46,7 +46,7 @@ const struct needs_row needs_rows[] = {
 	{C(RPUSH) | C(BLPOP) | C(ZSCORE), 0}},
     {"access-history", "the record of the last runs is incomplete", CLAIM_FULL,
 	NEEDS_FEATURE, NEEDS_BY_HISTORY,
-	{C(LPUSH) | C(LTRIM) | C(LRANGE) | C(LSET), 0}},
+	{C(LPUSH) | C(LTRIM) | C(LRANGE) | C(LREM), 0}},
     {"access-repair", "a lock with a damaged helper key is refused", CLAIM_FULL,
 	NEEDS_FEATURE, NEEDS_BY_ALL, {C(TYPE), 0}},
     {"access-scripts", "a run fails when the server has forgotten the scripts",

@@ -42,7 +42,7 @@
 	X(LPUSH, "lpush")                       \
 	X(LTRIM, "ltrim")                       \
 	X(LRANGE, "lrange")                     \
-	X(LSET, "lset")                         \
+	X(LREM, "lrem")                         \
 	X(TYPE, "type")                         \
 	X(RPUSH, "rpush")                       \
 	X(BLPOP, "blpop")                       \

@@ -1,5 +1,6 @@
 #include "enquiry/enquiry.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 
 /* INFO, pages of SCAN, long queues, and the slots of a large cluster. */
 enum { REPLY_MAX = 16 << 20, ELEMENTS_MAX = 65536 };
+enum { REPEATS_MAX = 5 };
 
 static struct server *
 connect_to(const struct enquiry *enquiry, const struct endpoint *endpoint,
@@ -43,19 +45,34 @@ enquiry_end(struct enquiry *enquiry)
 
 /* --- questions ------------------------------------------------------- */
 
+static void send_question(struct question *question, enum again again,
+    bool more);
+
 static void
 on_question_reply(void *arg, const struct reply *reply)
 {
 	struct question *question = arg;
 	struct enquiry *enquiry = question->enquiry;
 	const char *error = reply->error;
-	char why[SINGLE_WORDS_MAX];
+	char why[1024];
 
+	question->verdict = reply_judge(reply);
+	if (question->verdict == VERDICT_AGAIN &&
+	    question->repeats++ < REPEATS_MAX &&
+	    clock_now() < question->deadline) {
+		send_question(question, reply->again, false);
+		return;
+	}
 	enquiry->unanswered--;
 	enquiry->heard_at = clock_now();
 	question->took_us = clock_now_us() - question->sent_us;
 	question->label = reply->label;
-	if (reply->kind == REPLY_NO_ACCESS) {
+	if (question->verdict == VERDICT_AGAIN) {
+		question->outcome = QUESTION_SILENT;
+		snprintf(why, sizeof(why),
+		    "redirected too often, last by %.960s", reply->label);
+		error = why;
+	} else if (reply->kind == REPLY_NO_ACCESS) {
 		question->outcome = QUESTION_REFUSED;
 	} else if (reply->kind == REPLY_ERROR) {
 		question->outcome = QUESTION_FAILED;
@@ -68,18 +85,20 @@ on_question_reply(void *arg, const struct reply *reply)
 		error = why;
 	} else {
 		question->outcome = QUESTION_ANSWERED;
-		question->value = reply_take(reply).value;
+		question->value = reply_take(reply);
 		return;
 	}
 	question->error = mem_strdup(error);
 }
 
-void
-enquiry_send(struct enquiry *enquiry, struct question *question, bool more)
+static void
+send_question(struct question *question, enum again again, bool more)
 {
+	const struct enquiry *enquiry = question->enquiry;
 	struct command command = {.script = question->script,
 	    .argv = question->argv,
-	    .deadline = clock_now() + enquiry->opts->server_timeout_ms,
+	    .deadline = question->deadline,
+	    .again = again,
 	    .on_reply = on_question_reply,
 	    .arg = question,
 	    .limits = {REPLY_MAX, ELEMENTS_MAX},
@@ -89,10 +108,17 @@ enquiry_send(struct enquiry *enquiry, struct question *question, bool more)
 
 	while (question->argv[command.argc] != NULL)
 		command.argc++;
-	question->enquiry = enquiry;
-	question->sent_us = clock_now_us();
 	if (server_send(enquiry->server, &command) == -1)
 		log_die(EXITCODE_RESOURCE, "out of memory");
+}
+
+void
+enquiry_send(struct enquiry *enquiry, struct question *question, bool more)
+{
+	question->enquiry = enquiry;
+	question->deadline = clock_now() + enquiry->opts->server_timeout_ms;
+	question->sent_us = clock_now_us();
+	send_question(question, AGAIN_NO, more);
 	enquiry->unanswered++;
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/loop.h"
 #include "options/opts.h"
+#include "redis/reply.h"
 #include "redis/server.h"
 #include "redis/value.h"
 
@@ -35,11 +36,14 @@ struct question {
 	const char **argv;
 
 	/* What came of it. */
-	struct value *value; /* of the answer, or NULL */
-	char *error;	     /* why there is none, or NULL */
-	const char *label;   /* of the server that replied */
+	struct value *value;  /* of the answer, or NULL */
+	char *error;	      /* why there is none, or NULL */
+	enum verdict verdict; /* on the reply */
+	const char *label;    /* of the server that replied */
 	enum question_outcome outcome;
-	bool is_permanent;	  /* it is silent, and will be */
+	bool is_permanent; /* it is silent, and will be */
+	int repeats;	   /* as the server had run nothing */
+	int64_t deadline;
 	int64_t sent_us, took_us; /* of clock_now_us */
 	struct enquiry *enquiry;
 };
@@ -75,7 +79,7 @@ void enquiry_begin(struct enquiry *enquiry, const struct endpoint *endpoint,
     const char *key);
 void enquiry_end(struct enquiry *enquiry);
 
-/* Sends a question, which must last until its reply; its words need not. more:
+/* Sends a question, which must last until its reply, as its words must. more:
  * others follow at once, up to ENQUIRY_AT_ONCE. Then awaits all replies. */
 void enquiry_send(struct enquiry *enquiry, struct question *question,
     bool more);

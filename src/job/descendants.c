@@ -149,19 +149,15 @@ is_earlier_child(const struct descendants *self, pid_t pid)
 /* A parent that started after its child only reuses the id of the real one,
  * which has ended since the child was read. */
 static bool
-parent_descends(const struct processes *all, const struct process *process)
-{
-	const struct process *parent = find(all, process->parent);
-
-	return parent != NULL && parent->descends &&
-	       parent->started <= process->started;
-}
-
-static bool
 is_ours(const struct processes *all, const struct process *process)
 {
-	return process->parent == getpid() ? process_is_child(process->pid)
-					   : parent_descends(all, process);
+	const struct process *parent;
+
+	if (process->parent == getpid())
+		return process_is_child(process->pid);
+	parent = find(all, process->parent);
+	return parent != NULL && parent->descends &&
+	       parent->started <= process->started;
 }
 
 /* Each pass finds at least the next generation. */
@@ -371,13 +367,6 @@ descendants_state(const struct descendants *self, pid_t pid)
 
 /* --- signal ----------------------------------------------------------- */
 
-/* A zombie with several threads lives: only its main thread has exited. */
-static bool
-is_alive(const struct process *process)
-{
-	return process->state != 'Z' || process->threads > 1;
-}
-
 /* Since /proc was read the process may have ended and its id may have been
  * reused, unless it is a child. False also if it cannot be read. */
 static bool
@@ -481,7 +470,11 @@ signal_all(const struct descendants *self, int signo,
 	mark_descendants(self, &all);
 	for (size_t i = 0; i < all.count && advance_scan(&scan); i++) {
 		const struct process *p = &all.list[i];
-		if (!p->descends || !is_alive(p))
+		/* A zombie with several threads lives: only its main thread has
+		 * exited. */
+		bool is_alive = p->state != 'Z' || p->threads > 1;
+
+		if (!p->descends || !is_alive)
 			continue;
 		/* Before the parent ends by the signal. KILL makes its children
 		 * ours, and finds them then. */

@@ -75,27 +75,18 @@ on_report(void *arg, short revents)
 		guard->job.state = JOB_UNGUARDED;
 }
 
-static struct supervisor_page *
-new_page(void)
-{
-	struct supervisor_page *page = mmap(NULL, sizeof(*page),
-	    PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-	if (page == MAP_FAILED)
-		return NULL;
-	page->deadline = CLOCK_NEVER;
-	return page;
-}
-
 int
 guard_fork(struct guard *guard, struct child *child)
 {
+	struct supervisor_page *page = mmap(NULL, sizeof(*page),
+	    PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int socks[2];
 
-	guard->page = new_page();
-	if (guard->page == NULL || descendants_adopt_orphans() == -1 ||
+	if (page == MAP_FAILED || descendants_adopt_orphans() == -1 ||
 	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, socks) == -1)
 		return -1;
+	page->deadline = CLOCK_NEVER;
+	guard->page = page;
 	guard->sock = (struct loop_fd){.fd = socks[0],
 	    .events = POLLIN,
 	    .on_ready = on_report,

@@ -78,23 +78,18 @@ signals_init(struct signals *signals)
 }
 
 /* The kernel queues a blocked signal even if its action is to ignore it. */
-static bool
-is_ignored(int signo)
-{
-	struct sigaction action;
-
-	return sigaction(signo, NULL, &action) == 0 &&
-	       action.sa_handler == SIG_IGN;
-}
-
 bool
 signals_next(struct signals *signals, struct signalfd_siginfo *info)
 {
+	struct sigaction action;
+
 	while (read(signals->fd, info, sizeof(*info)) == sizeof(*info)) {
 		int signo = (int)info->ssi_signo;
 		bool ours =
 		    signo == SIGPIPE && info->ssi_pid == (unsigned)getpid();
-		if (!ours && !is_ignored(signo))
+
+		if (!ours && (sigaction(signo, NULL, &action) == -1 ||
+				 action.sa_handler != SIG_IGN))
 			return true;
 	}
 	return false;

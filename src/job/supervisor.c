@@ -150,14 +150,6 @@ take_from_terminal(sigset_t *taken)
 }
 
 static void
-pass_on(const sigset_t *taken, pid_t leader)
-{
-	for (int signo = 1; signo < NSIG; signo++)
-		if (sigismember(taken, signo) == 1)
-			kill(leader, signo);
-}
-
-static void
 on_command_end(struct supervisor *self, int status)
 {
 	self->job.leader = 0;
@@ -194,7 +186,9 @@ start_job(struct supervisor *self)
 		leave(self, JOB_GONE);
 	}
 	self->job.state = JOB_RUNNING;
-	pass_on(&early, self->job.leader);
+	for (int signo = 1; signo < NSIG; signo++)
+		if (sigismember(&early, signo) == 1)
+			kill(self->job.leader, signo);
 	/* The session and the terminal are the job's now. */
 	setsid();
 	close_others(self);

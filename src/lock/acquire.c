@@ -21,12 +21,14 @@
 #include <string.h>
 
 #include "base/escape.h"
+#include "base/moment.h"
 #include "lock/answer.h"
 #include "lock/lease.h"
 #include "lock/release.h"
 #include "redis/reply.h"
 
 static void send_try(struct lock *lock);
+static void ask_try(struct lock *lock);
 static void wait_for_turn(struct lock *lock);
 
 static void
@@ -117,28 +119,33 @@ heal(struct lock *lock)
 	return true;
 }
 
+/* Not one that refuses us, unless it may pass. */
 static void
 on_try_error(struct lock *lock, const struct reply *reply)
 {
-	static const enum lock_failure failures[] = {[REPLY_NOT_A_LOCK] =
-							 LOCK_NOT_A_LOCK,
-	    [REPLY_REFUSED] = LOCK_REFUSED,
-	    [REPLY_REPORT] = LOCK_ERROR};
-	enum reply_verdict verdict = reply_judge(REPLY_ACQUIRING, reply->error);
-	bool no_access = reply->kind == REPLY_NO_ACCESS;
-
 	lock_note_error(lock, "error from", reply->label, reply->error);
 	lock->answered = false;
-	if (failures[verdict] == 0) {
+	switch (reply_judge(reply)) {
+	case VERDICT_REFUSED:
+		if (!try_without_helpers(lock))
+			fail_and_leave(lock, LOCK_REFUSED);
+		break;
+	case VERDICT_WRONGTYPE:
+		if (!heal(lock))
+			fail_and_leave(lock, LOCK_NOT_A_LOCK);
+		break;
+	case VERDICT_REPORT:
+		fail_and_leave(lock, LOCK_ERROR);
+		break;
+	case VERDICT_ANEW:
+		single_drop(lock->single);
+		/* FALLTHROUGH */
+	default: /* VERDICT_RETRY */
 		note_sign_of_life(lock);
-		if (verdict == REPLY_RECONNECT || no_access)
+		if (reply->kind == REPLY_NO_ACCESS)
 			single_drop(lock->single);
 		try_later(lock);
-	} else if (no_access ||
-		   !(verdict == REPLY_REFUSED
-			   ? try_without_helpers(lock)
-			   : verdict == REPLY_NOT_A_LOCK && heal(lock))) {
-		fail_and_leave(lock, failures[verdict]);
+		break;
 	}
 }
 
@@ -168,11 +175,11 @@ on_doorbell(void *arg, const struct reply *reply)
 		return;
 	}
 	lock_note_error(lock, "error from", reply->label, error);
-	switch (reply_judge(REPLY_ACQUIRING, error)) {
-	case REPLY_RECONNECT:
+	switch (reply_judge_error(error)) {
+	case VERDICT_ANEW:
 		single_drop(lock->single);
 		/* FALLTHROUGH */
-	case REPLY_RETRY:
+	case VERDICT_RETRY:
 		lock_retry(lock, silence_ends_at(lock));
 		break;
 	default:
@@ -269,8 +276,8 @@ on_not_due(struct lock *lock, const struct answer *answer)
 	char at[32], age[32], id[4 * LIMIT_LABEL + 4];
 
 	lock_note_reply(lock);
-	holder_describe_time(-answer->ago_ms, at, sizeof(at));
-	holder_describe_age(answer->ago_ms, age, sizeof(age));
+	moment_describe_time(-answer->ago_ms, at, sizeof(at));
+	moment_describe_age(answer->ago_ms, age, sizeof(age));
 	escape_quote(answer->by_id ? lock->config->once_id : "", id,
 	    sizeof(id));
 	snprintf(lock->error, sizeof(lock->error),
@@ -395,31 +402,38 @@ on_tried(void *arg, const struct reply *reply)
 {
 	struct lock *lock = arg;
 	bool refused = reply->kind == REPLY_NO_ACCESS;
-	const struct answer *answer = reply->answer;
-	bool granted = answer != NULL && answer->outcome == ANSWER_GRANTED;
-	bool busy = answer != NULL && answer->outcome == ANSWER_BUSY;
+	struct answer answer;
+	enum verdict verdict = lock_judge(lock, reply, &answer);
+	bool granted = answer.outcome == ANSWER_GRANTED;
+	bool busy = answer.outcome == ANSWER_BUSY;
 
 	lock->try.is_out = false;
 	if (lock->state != LOCK_ACQUIRING)
 		return;
 	lock->command = LOCK_NONE_OUT;
+	if (verdict == VERDICT_AGAIN) {
+		if (lock_may_repeat(lock, reply))
+			ask_try(lock);
+		else
+			try_later(lock);
+		return;
+	}
 	lock->grant_unknown = lock->grant_unknown || granted ||
-			      (refused && busy && answer->position != -1);
+			      (refused && busy && answer.position != -1);
 	if (granted)
-		lock_note_grant(lock, answer);
-	if (refused && (granted || reply_judge(REPLY_ACQUIRING, reply->error) !=
-				       REPLY_RETRY)) {
+		lock_note_grant(lock, &answer);
+	if (refused && (granted || verdict == VERDICT_REFUSED)) {
 		/* The script may have run all the same, as an open default user
 		 * or in db 0, and granted the lock or entered the queue. */
 		lock_note_error(lock, "refused by", reply->label, reply->error);
 		lock->failure = LOCK_REFUSED;
 		release_at_once(lock);
-	} else if (reply->error != NULL) {
-		on_try_error(lock, reply);
-	} else if (answer != NULL) {
-		on_try_answer(lock, answer, reply);
-	} else {
+	} else if (verdict == VERDICT_VALUE) {
+		on_try_answer(lock, &answer, reply);
+	} else if (verdict == VERDICT_SILENT || verdict == VERDICT_DEAD) {
 		on_try_silence(lock, reply);
+	} else {
+		on_try_error(lock, reply);
 	}
 }
 
@@ -464,10 +478,25 @@ must_rest(struct lock *lock)
 /* Our own timers come before the connection's: they send an undo behind the
  * try. How long a vote is awaited, its set knows. */
 static void
+ask_try(struct lock *lock)
+{
+	int64_t ends_at = single_is_up(lock->single) ? try_ends_at(lock)
+						     : connect_ends_at(lock);
+
+	if (lock_ask(lock, REQUEST_TRY, ASK_GRANT, on_tried, ends_at + 1) ==
+	    -1) {
+		try_later(lock);
+		return;
+	}
+	lock->command = LOCK_OUT;
+	lock->try.is_out = true;
+	lock_due_at(lock,
+	    config_is_vote(lock->config) ? CLOCK_NEVER : try_ends_at(lock));
+}
+
+static void
 send_try(struct lock *lock)
 {
-	int64_t ends_at;
-
 	if (must_rest(lock))
 		return;
 	lock->try.sent_at = clock_now();
@@ -475,23 +504,13 @@ send_try(struct lock *lock)
 		lock->try.silent_since = lock->try.sent_at;
 		lock->try.reply_ms = lock->config->try_ms;
 	}
-	ends_at = single_is_up(lock->single) ? try_ends_at(lock)
-					     : connect_ends_at(lock);
 	lock->claim.was_queued =
 	    lock->claim.was_queued || lock->claim.asked_at != 0;
 	if (lock->claim.tier == CLAIM_PLAIN && lock->claim.outer == NULL)
 		lock_drop_former(lock);
-	if (lock_ask(lock, REQUEST_TRY, ASK_GRANT, on_tried, ends_at + 1) ==
-	    -1) {
-		try_later(lock);
-		return;
-	}
-	if (lock->claim.asked_at == 0)
+	ask_try(lock);
+	if (lock->command == LOCK_OUT && lock->claim.asked_at == 0)
 		lock->claim.asked_at = lock->try.sent_at;
-	lock->command = LOCK_OUT;
-	lock->try.is_out = true;
-	lock_due_at(lock,
-	    config_is_vote(lock->config) ? CLOCK_NEVER : try_ends_at(lock));
 }
 
 /* An undo follows the try on its connection, so that a late try leaves nothing

@@ -1,11 +1,9 @@
-/* What servers answer to our commands, as typed values. Each reply is decoded
- * once, for the question that was asked: its shape, the range of each number,
- * the length of each text. A reply that does not pass breaks the protocol: it
- * fails the connection, see decode in struct command. Behind this module nobody
- * looks into a reply.
+/* What servers answer to our commands, as values. Each reply is decoded once,
+ * by whoever has asked: its shape, the range of each number, the length of each
+ * text. Behind this module nobody looks into a reply.
  *
- * Texts lie in the reply, and last as long as it does; those that are missing
- * are empty. What scripts answer is described at their heads. */
+ * Texts are copies; those that are missing are empty. What scripts answer is
+ * described at their heads. */
 #ifndef ANSWER_H
 #define ANSWER_H
 
@@ -13,21 +11,42 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lock/claim.h"
 #include "lock/holder.h"
-#include "lock/key.h"
 #include "lock/limit.h"
-#include "lock/look.h"
 #include "lock/token.h"
+#include "redis/cursor.h"
 #include "redis/value.h"
 
-/* The waiters to notify. Each name is one that waiter_parse takes: others have
- * no doorbell, and are left out. */
+/* The questions: tags of commands. */
+enum answer_to {
+	ANSWER_TO_TRY = 1,
+	ANSWER_TO_JOIN,
+	/* To the renewal that takes a join's place in the plain tier, and for a
+	 * run of another kind than the outer one. */
+	ANSWER_TO_PLAIN_JOIN,
+	ANSWER_TO_OTHER_KIND,
+	ANSWER_TO_RENEWAL,
+	ANSWER_TO_RELEASE,
+	ANSWER_TO_PLAIN_RELEASE,
+	/* To ZRANGE :q 0 0: the head is empty if it is no waiter's name, or
+	 * there is none. */
+	ANSWER_TO_HEAD,
+	/* To script_order. A text of another form counts as no order. */
+	ANSWER_TO_ORDER,
+};
+
+/* The waiters to notify: names that waiter_parse takes. Others have no
+ * doorbell, and are left out. */
 struct answer_waiters {
 	size_t count;
-	const char *names[LIMIT_NOTIFY];
+	char names[LIMIT_NOTIFY][WAITER_SIZE];
 };
 
 enum answer_outcome {
+	/* Nothing was received, an error, or what answers no question of ours.
+	 */
+	ANSWER_NONE,
 	/* To a try: */
 	ANSWER_BUSY,
 	ANSWER_GRANTED,
@@ -41,20 +60,23 @@ enum answer_outcome {
 	ANSWER_FREED,
 	ANSWER_LEFT, /* to other runs of the nest */
 	ANSWER_KEPT, /* for --min-hold */
+	/* To the questions for the head of the queue, and for an order: */
+	ANSWER_HINT,
 };
 
-/* To a try, a renewal, a release, or the question for the head of the queue. */
+enum { ANSWER_DIGITS_SIZE = 17 }; /* below 2^53 */
+
 struct answer {
 	enum answer_outcome outcome;
-	const char *head; /* of the queue: a waiter's name */
+	char head[WAITER_SIZE]; /* of the queue: a waiter's name */
 	/* GRANTED: */
-	const char *fence;     /* decimal digits, below 2^53 */
-	int64_t start;	       /* server's ms */
-	int64_t life_ms;       /* of :i */
-	int64_t permits;       /* that another holder allows, or 0 */
-	int64_t ahead_ms;      /* the last success lies so far in the future */
-	const char *uncounted; /* why a nested run is not counted */
-	char own_fence[24];    /* of a nested run: that of the outer one */
+	char fence[24];	     /* decimal digits; of a nested run, that of the
+			      * outer one as its entry has it */
+	int64_t start;	     /* server's ms */
+	int64_t life_ms;     /* of :i */
+	int64_t permits;     /* that another holder allows, or 0 */
+	int64_t ahead_ms;    /* the last success lies so far in the future */
+	char uncounted[512]; /* why a nested run is not counted */
 	/* NOT_DUE, of the last success: */
 	int64_t ago_ms;
 	bool by_id; /* it had our id */
@@ -62,9 +84,9 @@ struct answer {
 	struct holder_by by;
 	char ordered[TOKEN_SIZE]; /* the holder that is to stop, or empty */
 	/* BUSY; NOT_DUE: who had the success */
-	const char *ticket; /* our place in the queue: decimal digits */
-	int64_t position;   /* in the queue, from 0; -1: none */
-	int64_t waiting;    /* how many are in the queue */
+	char ticket[ANSWER_DIGITS_SIZE]; /* our place in the queue */
+	int64_t position;		 /* in the queue, from 0; -1: none */
+	int64_t waiting;		 /* how many are in the queue */
 	struct holder holder;
 	/* To a release: */
 	bool unrecorded; /* the end of the run could not be written */
@@ -73,38 +95,14 @@ struct answer {
 	struct answer_waiters to_notify;
 };
 
-struct answer_force {
-	int64_t freed; /* so many have lost it */
-	struct answer_waiters to_notify;
-};
+/* False, and ANSWER_NONE, for a reply that is no answer to that question, for
+ * an error and for NULL. */
+bool answer_read(struct answer *answer, enum answer_to asked,
+    const struct value *reply);
 
-/* For decode of struct command: a struct answer, or NULL, also when memory is
- * out. */
-void *answer_acquire(const struct value *reply);
-void *answer_join(const struct value *reply);
-/* To the renewal that takes a join's place in the plain tier, and for a run of
- * another kind than the outer one. */
-void *answer_plain_join(const struct value *reply);
-void *answer_other_kind(const struct value *reply);
-void *answer_renew(const struct value *reply);
-void *answer_release(const struct value *reply);
-void *answer_plain_release(const struct value *reply);
-/* To ZRANGE :q 0 0: the head is empty if it is no waiter's name, or there is
- * none. */
-void *answer_head(const struct value *reply);
-/* To script_order. A text of another form counts as no order. */
-void *answer_order(const struct value *reply);
-
-/* How a server votes by its answer, or by none (NULL). */
+/* How a server votes by its answer. */
 enum answer_vote { ANSWER_NO, ANSWER_YES, ANSWER_ABSENT };
 enum answer_vote answer_vote(const struct answer *answer);
-
-/* Whoever has asked calls the functions below with the reply. They return false
- * for a reply that is no answer to the question, for an error and for NULL;
- * what they fill in is undefined then. */
-bool answer_force(struct answer_force *answer, const struct value *reply);
-/* To request_nested: how many nested runs there are. */
-bool answer_nested(int64_t *count, const struct value *reply);
 
 /* Whether a doorbell was rung, by the reply to BLPOP, and not the time over. */
 bool answer_is_ring(const struct value *reply);
@@ -113,14 +111,12 @@ bool answer_is_ring(const struct value *reply);
  */
 int answer_replicas(const struct value *reply);
 
-/* A page of SCAN: the next cursor, and the keys: a list that ends with NULL,
- * to be freed with what is in it. Dies when memory is out. */
-bool answer_page(const char **cursor, char ***keys, const struct value *reply);
-
-/* To a look at these keys. *look then needs answer_look_fini. Dies when memory
- * is out. */
-bool answer_look(struct look *look, const struct value *reply,
-    const struct key_names *keys);
-void answer_look_fini(struct look *look);
+/* How many holders or waiters are counted at most. */
+#define ANSWER_COUNT_MAX (INT64_C(1) << 40)
+/* A waiter's name. Any text may be in a queue: false, and an empty name, for
+ * one that has no doorbell. */
+bool answer_waiter(struct cursor *cursor, char name[WAITER_SIZE]);
+/* The letter of a kind; '\0' for a lock that nobody has. */
+char answer_kind(struct cursor *cursor);
 
 #endif

@@ -3,14 +3,12 @@
 #ifndef ASK_H
 #define ASK_H
 
-#include "redis/reply.h"
-
 enum ask {
-	/* The questions, as phases of reply.h, one at a time. A grant or a
-	 * renewal that too few replicas have is no yes. */
-	ASK_GRANT = REPLY_ACQUIRING,
-	ASK_RENEW = REPLY_HOLDING,
-	ASK_RELEASE = REPLY_RELEASING,
+	/* The questions, one at a time. A grant or a renewal that too few
+	 * replicas have is no yes. */
+	ASK_GRANT,
+	ASK_RENEW,
+	ASK_RELEASE,
 
 	/* Anything else: the reply is not looked at on its way. */
 	ASK_SEND,

@@ -4,11 +4,143 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lock/key.h"
+#include "base/mem.h"
 #include "lock/outer.h"
 #include "lock/record.h"
 
 enum { LIFE_MS = 60 * 60 * 1000 };
+enum { TOKEN_LENGTH = TOKEN_SIZE - 1 };
+
+/* --- keys ------------------------------------------------------------- */
+
+/* As Redis Cluster sees it: the first '{' with a later '}' and something
+ * between them. */
+static bool
+has_hash_tag(const char *key)
+{
+	const char *open = strchr(key, '{');
+	const char *close = open == NULL ? NULL : strchr(open, '}');
+
+	return close != NULL && close > open + 1;
+}
+
+char *
+key_helper(const char *key, char letter)
+{
+	return mem_printf(has_hash_tag(key) ? "%s:rlkt:%c" : "{%s}:rlk:%c", key,
+	    letter);
+}
+
+/* Of a token, which is put at its end. */
+static char *
+key_of_token(const char *key, char letter)
+{
+	return mem_printf(has_hash_tag(key) ? "%s:rlkt:%c:%036d"
+					    : "{%s}:rlk:%c:%036d",
+	    key, letter, 0);
+}
+
+void
+key_set_token(char *key, const char *token)
+{
+	memcpy(key + strlen(key) - TOKEN_LENGTH, token, TOKEN_LENGTH);
+}
+
+void
+key_names_init(struct key_names *names, const char *key, const char *token)
+{
+	*names = (struct key_names){.lock = (char *)key,
+	    .info = key_helper(key, 'i'),
+	    .runs = key_helper(key, 'r'),
+	    .queue = key_helper(key, 'q'),
+	    .alive = key_helper(key, 'l'),
+	    .doorbell = key_of_token(key, 'm'),
+	    .nested = key_of_token(key, 'n')};
+	if (token == NULL)
+		return;
+	key_set_token(names->doorbell, token);
+	key_set_token(names->nested, token);
+}
+
+void
+key_names_fini(struct key_names *names)
+{
+	for (enum key i = KEY_LOCK + 1; i < KEY_COUNT; i++)
+		free(names->all[i]);
+}
+
+bool
+key_is_placeable(const char *key)
+{
+	return has_hash_tag(key) || (*key != '\0' && strchr(key, '}') == NULL);
+}
+
+char *
+key_of_helper(const char *helper)
+{
+	const char *end = strrchr(helper, ':');
+	size_t length = strlen(helper);
+	size_t tagged = sizeof(":rlkt:x") - 1;
+	size_t plain = sizeof("}:rlk:x") - 1;
+	char *key = NULL, *same;
+
+	if (end == NULL || end[1] == '\0' || end[2] != '\0')
+		return NULL;
+	if (length >= tagged &&
+	    strncmp(helper + length - tagged, ":rlkt:", tagged - 1) == 0)
+		key = strndup(helper, length - tagged);
+	else if (length > plain && *helper == '{' &&
+		 strncmp(helper + length - plain, "}:rlk:", plain - 1) == 0)
+		key = strndup(helper + 1, length - plain - 1);
+	if (key == NULL)
+		return NULL;
+	same = key_helper(key, end[1]);
+	if (strcmp(same, helper) != 0) {
+		free(key);
+		key = NULL;
+	}
+	free(same);
+	return key;
+}
+
+/* --- waiters ---------------------------------------------------------- */
+
+bool
+waiter_parse(struct waiter *waiter, const char *name)
+{
+	const size_t token_at = strlen("x:");
+	const char *at;
+
+	if (*name == '\0' || kind_of(*name) == NULL || name[1] != ':')
+		return false;
+	at = name + token_at +
+	     strspn(name + token_at, "0123456789abcdefABCDEF-");
+	if (at != name + token_at + TOKEN_LENGTH || *at != ':')
+		return false;
+	waiter->kind = name[0];
+	memcpy(waiter->token, name + token_at, TOKEN_LENGTH);
+	waiter->token[TOKEN_LENGTH] = '\0';
+	waiter->pid = at + 1;
+	at = waiter->pid + strspn(waiter->pid, "0123456789");
+	waiter->host = at + 1;
+	return *at == '@';
+}
+
+struct waiter
+waiter_read(const char *name)
+{
+	struct waiter waiter;
+
+	if (!waiter_parse(&waiter, name))
+		return (struct waiter){.pid = "?", .host = "?"};
+	if (*waiter.pid == '@')
+		waiter.pid = "?";
+	if (*waiter.host == '\0')
+		waiter.host = "?";
+	return waiter;
+}
+
+/* --- a claim ----------------------------------------------------------- */
 
 /* In a cluster the helper keys may lie in another slot, mostly on another node.
  */
@@ -20,6 +152,24 @@ claim_top_tier(const struct lock_config *config)
 		   : CLAIM_FULL;
 }
 
+static void
+set_token(struct claim *claim, const char *token)
+{
+	memcpy(claim->token, token, sizeof(claim->token));
+	key_set_token(claim->keys.nested, token);
+}
+
+bool
+claim_change_token(struct claim *claim)
+{
+	char token[TOKEN_SIZE];
+
+	if (token_make(token) == -1)
+		return false;
+	set_token(claim, token);
+	return true;
+}
+
 int
 claim_init(struct claim *claim, const struct lock_config *config)
 {
@@ -28,46 +178,28 @@ claim_init(struct claim *claim, const struct lock_config *config)
 	*claim =
 	    (struct claim){.config = config, .tier = claim_top_tier(config)};
 	holder_self(&claim->self);
-	key_names_init(&claim->keys, config->key);
 	if (token_make(claim->token) == -1)
 		return -1;
-	waiter_name(claim->waiter, *config->kind->letter, claim->token,
-	    &claim->self);
-	claim->doorbell = key_of_token(config->key, 'm', claim->token);
+	key_names_init(&claim->keys, config->key, claim->token);
+	claim->head_doorbell = mem_strdup(claim->keys.doorbell);
+	snprintf(claim->waiter, sizeof(claim->waiter), "%s:%s:%s@%s",
+	    config->kind->letter, claim->token, claim->self.pid,
+	    claim->self.host);
 	claim->record = record_make(config, &claim->self);
-	if (claim->doorbell == NULL || claim->record == NULL)
-		return -1;
 	claim->outer = outer_find(config->outer, config->key, outer);
 	if (claim->outer != NULL) {
 		memcpy(claim->run, claim->token, sizeof(claim->run));
-		memcpy(claim->token, outer, sizeof(claim->token));
+		set_token(claim, outer);
 	}
-	return 0;
+	return claim->record == NULL ? -1 : 0;
 }
 
 void
 claim_fini(struct claim *claim)
 {
 	key_names_fini(&claim->keys);
-	free(claim->doorbell);
+	free(claim->head_doorbell);
 	free(claim->record);
-}
-
-bool
-claim_change_token(struct claim *claim)
-{
-	return token_make(claim->token) == 0;
-}
-
-void
-claim_adopt_token(struct claim *claim, const char *token)
-{
-	if (claim->former_count == CLAIM_FORMER_MAX)
-		memmove(claim->former[0], claim->former[1],
-		    --claim->former_count * sizeof(*claim->former));
-	memcpy(claim->former[claim->former_count++], claim->token,
-	    sizeof(claim->token));
-	memcpy(claim->token, token, sizeof(claim->token));
 }
 
 bool
@@ -82,9 +214,20 @@ claim_supersede_token(struct claim *claim)
 }
 
 void
+claim_adopt_token(struct claim *claim, const char *token)
+{
+	if (claim->former_count == CLAIM_FORMER_MAX)
+		memmove(claim->former[0], claim->former[1],
+		    --claim->former_count * sizeof(*claim->former));
+	memcpy(claim->former[claim->former_count++], claim->token,
+	    sizeof(claim->token));
+	set_token(claim, token);
+}
+
+void
 claim_share(struct claim *claim, const struct claim *with)
 {
-	memcpy(claim->token, with->token, sizeof(claim->token));
+	set_token(claim, with->token);
 	memcpy(claim->run, with->run, sizeof(claim->run));
 }
 
@@ -92,7 +235,7 @@ void
 claim_forget_outer(struct claim *claim)
 {
 	claim->outer = NULL;
-	memcpy(claim->token, claim->run, sizeof(claim->token));
+	set_token(claim, claim->run);
 	claim->run[0] = '\0';
 	claim->tier = claim_top_tier(claim->config);
 }
@@ -100,9 +243,14 @@ claim_forget_outer(struct claim *claim)
 void
 claim_expect_head(struct claim *claim, const char *waiter)
 {
+	struct waiter head;
+
 	claim->head[0] = '\0';
-	if (strlen(waiter) < sizeof(claim->head))
-		memcpy(claim->head, waiter, strlen(waiter) + 1);
+	if (strlen(waiter) >= sizeof(claim->head) ||
+	    !waiter_parse(&head, waiter))
+		return;
+	memcpy(claim->head, waiter, strlen(waiter) + 1);
+	key_set_token(claim->head_doorbell, head.token);
 }
 
 /* The last runs are in :r, which has its own life. */

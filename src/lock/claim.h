@@ -8,12 +8,77 @@
 
 #include "lock/config.h"
 #include "lock/holder.h"
-#include "lock/key.h"
 #include "lock/kind.h"
 #include "lock/token.h"
-#include "lock/waiter.h"
 
-#define CLAIM_FORMER_MAX 8
+enum { CLAIM_FORMER_MAX = 8, WAITER_SIZE = 320 };
+
+/* --- keys ------------------------------------------------------------- */
+
+/* A lock's own key and its helper keys. This order is that of acquire.lua, and
+ * of the bits in doctor/needs.h. */
+enum key {
+	KEY_LOCK,
+	KEY_INFO,     /* what is known about the lock */
+	KEY_RUNS,     /* the last ten */
+	KEY_QUEUE,    /* waiter -> ticket */
+	KEY_ALIVE,    /* waiter -> alive until */
+	KEY_DOORBELL, /* of one waiter */
+	KEY_NESTED,   /* the nested runs of one holder */
+	KEY_COUNT,
+};
+
+struct key_names {
+	union {
+		char *all[KEY_COUNT];
+		struct {
+			char *lock, *info, *runs, *queue, *alive;
+			char *doorbell, *nested;
+		};
+	};
+};
+
+/* The key must outlive the names. The doorbell is that of this token, the
+ * nested runs are those of it; without one they are made for key_set_token.
+ * Dies when memory is out. */
+void key_names_init(struct key_names *names, const char *key,
+    const char *token);
+void key_names_fini(struct key_names *names);
+
+/* The helper key with that letter, to be freed. Dies when memory is out. */
+char *key_helper(const char *key, char letter);
+
+/* Makes a doorbell, or the key of nested runs, that of another token. */
+void key_set_token(char *key, const char *token);
+
+/* Whether the helper keys lie in the key's slot: all do, unless it has a '}'
+ * but no hash tag. */
+bool key_is_placeable(const char *key);
+
+/* The other way round: the key that has this helper, to be freed. NULL when it
+ * is not the helper of any. Dies when memory is out. */
+char *key_of_helper(const char *helper);
+
+/* --- waiters ----------------------------------------------------------- */
+
+/* A waiter's name in the queue: kind, token and, for people, pid and host.
+ * "x:<token>:<pid>@<host>". */
+struct waiter {
+	char kind;
+	char token[TOKEN_SIZE];
+	const char *pid; /* inside the name, up to the '@' */
+	const char *host;
+};
+
+/* Whether it is a waiter's name; *waiter is undefined otherwise. Its texts
+ * point into the name. */
+bool waiter_parse(struct waiter *waiter, const char *name);
+
+/* For people: any text may be in a queue. What it lacks of such a name is "?".
+ * A pid ends with the '@', if the name has one. */
+struct waiter waiter_read(const char *name);
+
+/* --- a claim ----------------------------------------------------------- */
 
 /* Acquire and release use the same keys: a server that permits the former
  * permits the latter. */
@@ -26,9 +91,10 @@ enum claim_tier {
 struct claim {
 	const struct lock_config *config;
 	enum claim_tier tier;
+	/* The doorbell is that of the first token, :n that of the present one.
+	 */
 	struct key_names keys;
-	char *doorbell; /* our own */
-	char *record;	/* what others are to know of us */
+	char *record; /* what others are to know of us */
 	struct holder self;
 	char token[TOKEN_SIZE];
 	/* Tokens of tries without a reply, the newest last: a try that arrives
@@ -39,7 +105,8 @@ struct claim {
 	char ticket[24];	  /* our place in the queue, or empty */
 	int64_t asked_at;	  /* when the first try was sent, or 0 */
 	bool was_queued;	  /* we may be in the queue */
-	char head[WAITER_SIZE];	  /* the head of the queue, or empty */
+	char head[WAITER_SIZE];	  /* the head of the queue, or empty, */
+	char *head_doorbell;	  /* and its doorbell */
 	const struct kind *outer; /* of the run that holds the lock for us */
 	char run[TOKEN_SIZE];	  /* our id as a nested run, or empty */
 	/* By the grant: */
@@ -77,7 +144,8 @@ void claim_share(struct claim *claim, const struct claim *with);
 /* The outer run has ended: from here on the lock is claimed as our own. */
 void claim_forget_outer(struct claim *claim);
 
-/* Remembers the head of the queue, which a release notifies. */
+/* Remembers the head of the queue, which a release notifies; nobody, if it is
+ * no name of a waiter. */
 void claim_expect_head(struct claim *claim, const char *waiter);
 
 /* How long :i is kept, which knows all about the lock: longer than anything

@@ -69,19 +69,22 @@ retry_renewal(struct lock *lock)
 		lock_retry(lock, CLOCK_NEVER);
 }
 
-/* After a refused AUTH or SELECT a value may be about another db. */
+/* A refusal says nothing about the lock: passwords and rules change under long
+ * jobs, and may change back before the lease ends. So the lease decides, of
+ * other errors too. After a refused AUTH or SELECT a value may be about another
+ * db. */
 static void
 on_renewal_error(struct lock *lock, const struct reply *reply)
 {
-	enum reply_verdict verdict = reply_judge(REPLY_HOLDING, reply->error);
+	enum verdict verdict = reply_judge(reply);
 
-	if (verdict == REPLY_LOST) {
+	if (verdict == VERDICT_WRONGTYPE) {
 		lose_lock(lock, "its key holds something else now");
 		return;
 	}
 	lock_note_error(lock, "error from", reply->label, reply->error);
 	lock->answered = false;
-	if (verdict == REPLY_RECONNECT || reply->kind == REPLY_NO_ACCESS)
+	if (verdict == VERDICT_ANEW || reply->kind == REPLY_NO_ACCESS)
 		single_drop(lock->single);
 	retry_renewal(lock);
 }
@@ -97,12 +100,16 @@ join_again(struct lock *lock)
 		    clock_now() + lock->config->ttl_ms);
 }
 
+static void ask_renewal(struct lock *lock, int64_t deadline);
+static int64_t renewal_ends_at(const struct lock *lock);
+
 static void
 on_renewed(void *arg, const struct reply *reply)
 {
 	struct lock *lock = arg;
-	const struct answer *answer = reply->answer;
-	bool ours = answer_vote(answer) == ANSWER_YES;
+	struct answer answer;
+	enum verdict verdict = lock_judge(lock, reply, &answer);
+	bool ours = answer_vote(&answer) == ANSWER_YES;
 
 	if (lock->state == LOCK_RELEASING && lock->command == LOCK_OUT_TWICE) {
 		if (ours)
@@ -112,9 +119,14 @@ on_renewed(void *arg, const struct reply *reply)
 	if (lock->state != LOCK_HELD)
 		return;
 	lock->command = LOCK_NONE_OUT;
-	if (reply->value != NULL && reply->error != NULL) {
+	if (verdict == VERDICT_AGAIN) {
+		if (lock_may_repeat(lock, reply))
+			ask_renewal(lock, renewal_ends_at(lock));
+		else
+			retry_renewal(lock);
+	} else if (reply->value != NULL && reply->error != NULL) {
 		on_renewal_error(lock, reply);
-	} else if (answer == NULL) {
+	} else if (answer.outcome == ANSWER_NONE) {
 		lock_note_silence(lock, reply->failure);
 		lock_be_patient(lock, 2 * lock->patience_ms);
 		retry_renewal(lock);
@@ -143,10 +155,11 @@ static void
 on_head(void *arg, const struct reply *reply)
 {
 	struct lock *lock = arg;
-	const struct answer *answer = reply->answer;
+	struct answer answer;
 
-	if (answer != NULL)
-		claim_expect_head(&lock->claim, answer->head);
+	lock_judge(lock, reply, &answer);
+	if (answer.outcome != ANSWER_NONE)
+		claim_expect_head(&lock->claim, answer.head);
 }
 
 /* In the same write as the renewal that follows. What is known of a long job
@@ -167,26 +180,38 @@ send_with_renewal(struct lock *lock, int64_t deadline)
 /* Of the only server the reply is awaited as long as it can prove anything: a
  * slow network is no reason to ask again from the start. A connection that has
  * died unnoticed is what the second one is for. */
-void
-lease_renew(struct lock *lock)
+static int64_t
+renewal_ends_at(const struct lock *lock)
 {
-	bool is_vote = config_is_vote(lock->config);
-	int64_t deadline =
-	    clock_now() + (is_vote ? overdue_ms(lock) : lock->config->ttl_ms);
+	return clock_now() + (config_is_vote(lock->config)
+				     ? overdue_ms(lock)
+				     : lock->config->ttl_ms);
+}
 
-	if (lock->state != LOCK_HELD || is_out(lock))
-		return;
-	lock->was_away = lock->was_away || !single_is_up(lock->single);
-	lock->try.sent_at = lock->loop->now;
-	send_with_renewal(lock, deadline);
+static void
+ask_renewal(struct lock *lock, int64_t deadline)
+{
 	if (lock_ask(lock, REQUEST_RENEWAL, ASK_RENEW, on_renewed, deadline) ==
 	    -1) {
 		retry_renewal(lock);
 		return;
 	}
 	lock->command = LOCK_OUT;
-	if (!is_vote)
+	if (!config_is_vote(lock->config))
 		lock_due_in(lock, overdue_ms(lock));
+}
+
+void
+lease_renew(struct lock *lock)
+{
+	int64_t deadline = renewal_ends_at(lock);
+
+	if (lock->state != LOCK_HELD || is_out(lock))
+		return;
+	lock->was_away = lock->was_away || !single_is_up(lock->single);
+	lock->try.sent_at = lock->loop->now;
+	send_with_renewal(lock, deadline);
+	ask_renewal(lock, deadline);
 }
 
 /* That is no trouble if round trips always take so long. */
@@ -234,18 +259,32 @@ on_lease_due(void *arg)
 
 /* --- an order to stop --------------------------------------------------- */
 
+static void on_order(void *arg, const struct reply *reply);
+
+static void
+ask_for_order(struct lock *lock)
+{
+	lock->order_out = lock_ask(lock, REQUEST_ORDER, ASK_SEND, on_order,
+			      clock_now() + ORDER_REPLY_MS) == 0;
+}
+
 /* Ignores an order for another holder, and a value that is no order. */
 static void
 on_order(void *arg, const struct reply *reply)
 {
 	struct lock *lock = arg;
-	const struct answer *answer = reply->answer;
+	struct answer answer;
+	enum verdict verdict = lock_judge(lock, reply, &answer);
 
 	lock->order_out = false;
-	if (lock->state != LOCK_HELD || answer == NULL || lock->ordered ||
-	    strcmp(answer->ordered, lock->claim.token) != 0)
+	if (lock->state != LOCK_HELD)
 		return;
-	lock->by = answer->by;
+	if (verdict == VERDICT_AGAIN && lock_may_repeat(lock, reply))
+		ask_for_order(lock);
+	if (answer.outcome == ANSWER_NONE || lock->ordered ||
+	    strcmp(answer.ordered, lock->claim.token) != 0)
+		return;
+	lock->by = answer.by;
 	lock->ordered = true;
 }
 
@@ -258,9 +297,7 @@ on_order_due(void *arg)
 	if (lock->state != LOCK_HELD || lock->ordered)
 		return;
 	if (!lock->order_out)
-		lock->order_out =
-		    lock_ask(lock, REQUEST_ORDER, ASK_SEND, on_order,
-			clock_now() + ORDER_REPLY_MS) == 0;
+		ask_for_order(lock);
 	loop_timer_set(lock->loop, &lock->order_timer, clock_now() + LOOK_MS);
 }
 
@@ -288,19 +325,34 @@ lease_begin(struct lock *lock, int64_t sent_at)
 
 /* --- planting ------------------------------------------------------------ */
 
+static void on_planted(void *arg, const struct reply *reply);
+
+static void
+ask_for_plant(struct lock *lock)
+{
+	lock->is_planted = lock->try.is_out =
+	    lock_ask(lock, REQUEST_TRY, ASK_GRANT, on_planted,
+		clock_now() + lock->patience_ms) == 0;
+}
+
 /* A grant to a user, or in a db, that is not ours is undone. */
 static void
 on_planted(void *arg, const struct reply *reply)
 {
 	struct lock *lock = arg;
-	const struct answer *answer = reply->answer;
-	bool granted = answer != NULL && answer->outcome == ANSWER_GRANTED;
+	struct answer answer;
+	enum verdict verdict = lock_judge(lock, reply, &answer);
+	bool granted = answer.outcome == ANSWER_GRANTED;
 
 	lock->try.is_out = false;
 	if (!lock->is_planted)
 		return;
+	if (verdict == VERDICT_AGAIN && lock_may_repeat(lock, reply)) {
+		ask_for_plant(lock);
+		return;
+	}
 	lock->is_planted = false;
-	lock->grant_unknown = answer == NULL;
+	lock->grant_unknown = answer.outcome == ANSWER_NONE;
 	if (granted && reply->kind == REPLY_NO_ACCESS) {
 		lock_post_release(lock, ASK_SEND, false);
 	} else if (granted) {
@@ -309,7 +361,7 @@ on_planted(void *arg, const struct reply *reply)
 		lock->acquired_at = reply->sent_at;
 		lock->command = LOCK_NONE_OUT;
 		lock_note_reply(lock);
-		lock_note_grant(lock, answer);
+		lock_note_grant(lock, &answer);
 		lock_enter(lock, LOCK_HELD, on_lease_due);
 		schedule_renewal(lock, clock_now(), PART);
 	}
@@ -336,7 +388,5 @@ lease_plant(struct lock *lock)
 	lock->try.sent_at = clock_now();
 	lock->valid_until = lock->renewed_at = 0;
 	lock->grant_unknown = true;
-	lock->is_planted = lock->try.is_out =
-	    lock_ask(lock, REQUEST_TRY, ASK_GRANT, on_planted,
-		clock_now() + lock->patience_ms) == 0;
+	ask_for_plant(lock);
 }

@@ -16,7 +16,7 @@
 #define LIMIT_NEXT_POSITIONS 3
 /* How long an order to stop is valid: a few heartbeats of the first waiter. */
 #define LIMIT_ORDER_MS 5000
-/* Tickets below it are those of pauses: see front.lua. */
+/* Tickets below it are those of pauses: see acquire.lua. */
 #define LIMIT_FRONT_US 1000000000000000
 
 /* Ranges of the answers. Scripts cut what keys hold to these, so that an answer

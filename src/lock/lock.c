@@ -1,11 +1,13 @@
 #include "lock/lock.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/dice.h"
 #include "redis/reply.h"
 
 enum { BACKOFF_MAX_MS = 1000, PATIENCE_MAX_MS = 10000 };
+enum { REPEATS_MAX = 5 };
 
 int
 lock_init(struct lock *lock, struct loop *loop,
@@ -68,14 +70,15 @@ replicas_ms(const struct lock *lock, enum ask ask, int64_t deadline)
 }
 
 /* A lease ends while it is renewed, so a renewal must not take two round trips:
- * it goes as a whole, as its script is short. So does the release of a vote,
- * whose reply may not be awaited. */
+ * it travels as a text, which is short. So does a release if nobody may be left
+ * to ask again, and that of a vote, whose reply may not be awaited. */
 int
 lock_send(struct lock *lock, struct request *request, enum ask ask,
     reply_handler *on_reply, int64_t deadline)
 {
 	bool votes = config_is_vote(lock->config);
 	bool renews = ask == ASK_RENEW || ask == ASK_RENEW_AGAIN;
+	bool ends = ask == ASK_RELEASE && (lock->grant_unknown || votes);
 	int64_t wait_ms = replicas_ms(lock, ask, deadline);
 	const struct command command = {.script = request->script,
 	    .argc = request->argc,
@@ -86,16 +89,17 @@ lock_send(struct lock *lock, struct request *request, enum ask ask,
 				: 0,
 	    .on_reply = on_reply,
 	    .arg = lock,
-	    .decode = request->decode,
+	    .tag = request->tag,
+	    .again = lock->again == AGAIN_NO && (renews || ends) ? AGAIN_AS_TEXT
+								 : lock->again,
 	    .more = request->more,
-	    .whole = renews || on_reply == NULL ||
-		     (votes && ask == ASK_RELEASE) ||
-		     (request->withdraws && lock->grant_unknown),
-	    .withdraws = request->withdraws,
 	    .replicas = wait_ms > 0 ? lock->config->replicas : 0,
 	    .replicas_ms = wait_ms};
 	int sent = 0;
 
+	if (lock->again == AGAIN_NO)
+		lock->repeats = 0;
+	lock->again = AGAIN_NO;
 	if (request->failed)
 		sent = -1;
 	else if (request->argc > 0)
@@ -106,6 +110,19 @@ lock_send(struct lock *lock, struct request *request, enum ask ask,
 	return sent;
 }
 
+enum verdict
+lock_judge(struct lock *lock, const struct reply *reply, struct answer *answer)
+{
+	enum verdict verdict = reply_judge(reply);
+
+	answer->outcome = ANSWER_NONE;
+	if (reply->value == NULL || value_error(reply->value) != NULL ||
+	    answer_read(answer, (enum answer_to)reply->tag, reply->value))
+		return verdict;
+	single_reject(lock->single);
+	return verdict == VERDICT_VALUE ? VERDICT_SILENT : verdict;
+}
+
 int
 lock_ask(struct lock *lock, enum request_what what, enum ask ask,
     reply_handler *on_reply, int64_t deadline)
@@ -114,6 +131,19 @@ lock_ask(struct lock *lock, enum request_what what, enum ask ask,
 
 	request_make(&request, &lock->claim, what);
 	return lock_send(lock, &request, ask, on_reply, deadline);
+}
+
+bool
+lock_may_repeat(struct lock *lock, const struct reply *reply)
+{
+	if (++lock->repeats <= REPEATS_MAX) {
+		lock->again = reply->again;
+		return true;
+	}
+	lock->answered = false;
+	snprintf(lock->error, sizeof(lock->error),
+	    "redirected too often, last by %.960s", reply->label);
+	return false;
 }
 
 static void
@@ -160,7 +190,7 @@ lock_drop_former(struct lock *lock)
 }
 
 void
-lock_ring(struct lock *lock, const char *const *waiters, size_t count)
+lock_ring(struct lock *lock, const char (*waiters)[WAITER_SIZE], size_t count)
 {
 	struct request request;
 
@@ -225,14 +255,12 @@ void
 lock_note_grant(struct lock *lock, const struct answer *answer)
 {
 	struct claim *claim = &lock->claim;
-	bool nested = claim->outer != NULL;
 
 	if (!config_is_vote(lock->config))
-		snprintf(lock->fence, sizeof(lock->fence), "%s",
-		    nested ? answer->own_fence : answer->fence);
-	if (nested)
+		memcpy(lock->fence, answer->fence, sizeof(lock->fence));
+	if (claim->outer != NULL)
 		return;
-	snprintf(claim->fence, sizeof(claim->fence), "%s", answer->fence);
+	memcpy(claim->fence, answer->fence, sizeof(claim->fence));
 	claim->start = answer->start;
 	claim->life_ms = answer->life_ms;
 }
@@ -255,7 +283,8 @@ void
 lock_note_silence(struct lock *lock, const char *why)
 {
 	lock->answered = false;
-	snprintf(lock->error, sizeof(lock->error), "%s", why);
+	snprintf(lock->error, sizeof(lock->error), "%s",
+	    why != NULL ? why : single_error(lock->single));
 }
 
 void

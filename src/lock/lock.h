@@ -115,6 +115,8 @@ struct lock {
 	const struct lock_config *config;
 	struct loop *loop;
 	struct single *single;
+	enum again again;	       /* of the command that is sent next */
+	int repeats;		       /* of it, so far */
 	struct loop_timer timer;       /* next try, renewal or release */
 	struct loop_timer order_timer; /* --replaceable: the next look at it */
 	bool order_out;		       /* its reply is awaited */
@@ -152,9 +154,18 @@ void lock_begin_anew(struct lock *lock);
  * others, but on_reply (NULL: nobody awaits a reply) is not called. */
 int lock_send(struct lock *lock, struct request *request, enum ask ask,
     reply_handler *on_reply, int64_t deadline);
+/* What a reply means, and what it says, also where AUTH or SELECT was refused.
+ * One that is no answer to what was asked fails the connection, and counts as
+ * silence. */
+enum verdict lock_judge(struct lock *lock, const struct reply *reply,
+    struct answer *answer);
 /* Makes the request first. */
 int lock_ask(struct lock *lock, enum request_what what, enum ask ask,
     reply_handler *on_reply, int64_t deadline);
+/* After VERDICT_AGAIN: whether the same is to be asked once more at once, by
+ * the command that is sent next. Otherwise it was too often: that is the error,
+ * and the next try is due after a back-off. */
+bool lock_may_repeat(struct lock *lock, const struct reply *reply);
 /* Makes a release of what the lock has come to. */
 void lock_make_release(struct lock *lock, struct request *request);
 /* Sends it, and nobody awaits the reply. more: another command follows in the
@@ -163,7 +174,8 @@ void lock_post_release(struct lock *lock, enum ask ask, bool more);
 /* In the plain tier, before a try: frees what former ones may have got. */
 void lock_drop_former(struct lock *lock);
 /* Rings the doorbells of these waiters. */
-void lock_ring(struct lock *lock, const char *const *waiters, size_t count);
+void lock_ring(struct lock *lock, const char (*waiters)[WAITER_SIZE],
+    size_t count);
 
 /* Enters that state: on_due is what its timer calls. */
 void lock_enter(struct lock *lock, enum lock_state state,
@@ -185,7 +197,8 @@ void lock_note_reply(struct lock *lock);
 void lock_note_round_trip(struct lock *lock, int64_t sent_at);
 /* what a grant says of us: the release needs it for the record, */
 void lock_note_grant(struct lock *lock, const struct answer *answer);
-/* an error ("error from", the server's label, its words), no reply, */
+/* an error ("error from", the server's label, its words), no reply (NULL: as
+ * the server's error says), */
 void lock_note_error(struct lock *lock, const char *what, const char *label,
     const char *words);
 void lock_note_silence(struct lock *lock, const char *why);

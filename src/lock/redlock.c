@@ -157,7 +157,7 @@ on_info(void *arg, const struct reply *reply)
 		    reply->label);
 	} else if (reply->value != NULL &&
 		   (error == NULL ||
-		       reply_judge(REPLY_ACQUIRING, error) != REPLY_RETRY)) {
+		       reply_judge_error(error) != VERDICT_RETRY)) {
 		snprintf(identity->obstacle, sizeof(identity->obstacle),
 		    "cannot be identified by INFO (+info): %s",
 		    error != NULL ? error : "no run_id and no uptime in it");

@@ -59,16 +59,25 @@ release_leave_queue(struct lock *lock)
 	lock->claim.was_queued = false;
 }
 
+/* Whether a release that was answered so may succeed later. */
+static bool
+may_pass(enum verdict verdict)
+{
+	return verdict == VERDICT_RETRY || verdict == VERDICT_ANEW ||
+	       verdict == VERDICT_AGAIN;
+}
+
 static void
 on_release_error(struct lock *lock, const struct reply *reply,
     const char *words)
 {
-	enum reply_verdict verdict = reply_judge(REPLY_RELEASING, words);
+	enum verdict verdict =
+	    lock->failure == 0 ? reply_judge(reply) : reply_judge_error(words);
 
 	/* Otherwise why the lock was withdrawn is to be reported. */
 	if (lock->failure == 0)
 		lock_note_error(lock, "error from", reply->label, words);
-	if (verdict == REPLY_REPORT && lock->claim.tier == CLAIM_FULL &&
+	if (!may_pass(verdict) && lock->claim.tier == CLAIM_FULL &&
 	    lock->claim.outer == NULL) {
 		if (is_recorded(lock))
 			note_unrecorded(lock, lock->error);
@@ -77,11 +86,11 @@ on_release_error(struct lock *lock, const struct reply *reply,
 		send_release(lock);
 		return;
 	}
-	if (verdict == REPLY_REPORT) {
+	if (!may_pass(verdict)) {
 		finish_release(lock);
 		return;
 	}
-	if (verdict == REPLY_RECONNECT || reply->kind == REPLY_NO_ACCESS)
+	if (verdict == VERDICT_ANEW || reply->kind == REPLY_NO_ACCESS)
 		single_drop(lock->single);
 	lock_retry(lock, lock->release.give_up_at);
 }
@@ -134,17 +143,24 @@ static void
 on_released(void *arg, const struct reply *reply)
 {
 	struct lock *lock = arg;
+	struct answer answer;
+	enum verdict verdict = lock_judge(lock, reply, &answer);
 	const char *error =
 	    lock->failure == 0 ? reply->error : value_error(reply->value);
 
 	if (lock->state != LOCK_RELEASING)
 		return;
 	lock->command = LOCK_NONE_OUT;
-	if (error != NULL) {
+	if (verdict == VERDICT_AGAIN) {
+		if (lock_may_repeat(lock, reply))
+			send_release(lock);
+		else
+			lock_retry(lock, lock->release.give_up_at);
+	} else if (error != NULL) {
 		on_release_error(lock, reply, error);
-	} else if (reply->answer != NULL) {
+	} else if (answer.outcome != ANSWER_NONE) {
 		note_replicas(lock, reply);
-		on_release_answer(lock, reply->answer);
+		on_release_answer(lock, &answer);
 	} else {
 		if (reply->sent_at != CLOCK_NEVER)
 			lock->grant_unknown = true;
@@ -184,8 +200,8 @@ send_release(struct lock *lock)
 }
 
 /* A frozen server that lacks the script of the release that is out would find
- * nobody to send it again when it goes on. So the script follows as a whole,
- * unless it has been sent so. */
+ * nobody to ask it again when it goes on. So a release follows whose script
+ * travels as a text, unless that was so before. */
 static void
 on_release_due(void *arg)
 {
@@ -276,26 +292,30 @@ finish_correction(struct lock *lock, const char *unrecorded)
 	lock_end(lock, lock->failure == 0 ? LOCK_RELEASED : LOCK_FAILED);
 }
 
+static void send_correction(void *arg);
+
 static void
 on_corrected(void *arg, const struct reply *reply)
 {
 	struct lock *lock = arg;
-	const struct answer *answer = reply->answer;
-	enum reply_verdict verdict = REPLY_REPORT;
+	struct answer answer;
+	enum verdict verdict = lock_judge(lock, reply, &answer);
 
 	if (lock->state != LOCK_RELEASING)
 		return;
-	lock->answered = reply->value != NULL;
-	if (reply->error != NULL) {
-		lock_note_error(lock, "error from", reply->label, reply->error);
-		verdict = reply_judge(REPLY_RELEASING, reply->error);
-	} else if (answer == NULL) {
-		lock_note_silence(lock, reply->failure);
+	if (verdict == VERDICT_AGAIN && lock_may_repeat(lock, reply)) {
+		send_correction(lock);
+		return;
 	}
-	if (answer != NULL)
+	lock->answered = reply->value != NULL;
+	if (reply->error != NULL)
+		lock_note_error(lock, "error from", reply->label, reply->error);
+	else if (answer.outcome == ANSWER_NONE)
+		lock_note_silence(lock, reply->failure);
+	if (answer.outcome != ANSWER_NONE)
 		finish_correction(lock,
-		    answer->unrecorded ? "the server has refused it" : NULL);
-	else if ((reply->error != NULL && verdict == REPLY_REPORT) ||
+		    answer.unrecorded ? "the server has refused it" : NULL);
+	else if ((reply->error != NULL && !may_pass(verdict)) ||
 		 clock_now() >= lock->release.give_up_at)
 		finish_correction(lock, lock->error);
 	else

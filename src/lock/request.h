@@ -10,13 +10,12 @@
 
 #include "lock/answer.h"
 #include "lock/claim.h"
-#include "lock/key.h"
 #include "redis/pipeline.h"
 
 enum {
 	REQUEST_WORDS = 2 * LIMIT_NOTIFY + 16,
 	REQUEST_NUMBERS = 10,
-	REQUEST_OWNED = LIMIT_NOTIFY + 4,
+	REQUEST_OWNED = 4,
 	MEMBER_SIZE = TOKEN_SIZE + 2,
 };
 
@@ -26,8 +25,7 @@ struct request {
 	const struct script *script; /* as in command, like what follows */
 	int argc;		     /* 0: there is nothing to send */
 	const char **argv;	     /* ends with NULL, too */
-	void *(*decode)(const struct value *value);
-	bool withdraws;
+	enum answer_to tag;
 	bool more;
 
 	const char *words[REQUEST_WORDS];
@@ -89,7 +87,7 @@ struct request_end {
 	struct request_run run;
 };
 
-/* Also withdraws a try. Nothing to send for a nested run in the plain tier. */
+/* Nothing to send for a nested run in the plain tier. */
 void request_release(struct request *request, const struct claim *claim,
     const struct request_end *end);
 
@@ -100,43 +98,25 @@ void request_doorbell(struct request *request, const struct claim *claim,
 /* Rings the doorbells of these waiters. Nothing to send without any, if
  * a name is none, or when memory is out: a doorbell is a hint. */
 void request_ring(struct request *request, const struct key_names *keys,
-    const char *const *waiters, size_t count);
+    const char (*waiters)[WAITER_SIZE], size_t count);
 
 /* Lengthens the lease of an exclusive lock that has this token. */
 void request_lengthen(struct request *request, const struct key_names *keys,
     const char *token, int64_t ms);
 
-/* Puts the waiter at the front of the queue. Any answer will do. */
-void request_front(struct request *request, const struct claim *claim);
+/* --- for other questions ---------------------------------------------- */
 
-enum request_look_keys {
-	REQUEST_LOOK_KEY_ONLY = 1,
-	REQUEST_LOOK_WITHOUT_RUNS = 4,
-	REQUEST_LOOK_HELPERS = 5,
-};
-
-/* How much of it is described at most. */
-struct request_look_limits {
-	int holders, waiters, runs;
-};
-
-/* With so many keys. Without helpers only the lock's own key is used. Die when
- * memory is out. */
-void request_look(struct request *request, const struct key_names *keys,
-    enum request_look_keys count, const struct request_look_limits *limits);
-/* The nested runs of a holder. */
-void request_nested(struct request *request, const struct key_names *keys,
-    const char *token);
-/* Takes the lock away from only, or from all holders that are listed. who: the
- * record of whoever does so. */
-struct request_force {
-	const struct look *look;
-	const struct look_holder *only;
-	const char *who;
-	bool ends_pause;
-	bool helpers;
-};
-void request_force(struct request *request, const struct key_names *keys,
-    const struct request_force *force);
+/* Begins a request, which then has no words. */
+void request_begin(struct request *request);
+/* A script with these keys. Its arguments follow. */
+void request_script(struct request *request, const struct script *script,
+    char *const *keys, size_t count);
+/* Words, or arguments. The list ends with NULL. */
+#define REQUEST_ADD(request, ...) \
+	request_add(request, (const char *const[]){__VA_ARGS__, NULL})
+void request_add(struct request *request, const char *const *words);
+const char *request_number(struct request *request, int64_t value);
+/* Takes a text that is freed with the request; NULL if memory was out. */
+const char *request_own(struct request *request, char *text);
 
 #endif

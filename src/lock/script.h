@@ -24,10 +24,7 @@ extern const struct script script_plain_acquire_counted;
 extern const struct script script_plain_release_exclusive;
 extern const struct script script_plain_release_counted;
 extern const struct script script_ring;
-extern const struct script script_front;
 extern const struct script script_order;
 extern const struct script script_heal;
-extern const struct script script_look;
-extern const struct script script_force;
 
 #endif

@@ -23,8 +23,8 @@
 
 /* --- set-up ----------------------------------------------------------- */
 
-void
-set_look_at(struct set *set, const struct lock *lock)
+static void
+look_at(struct set *set, const struct lock *lock)
 {
 	set->about = lock;
 	set->error = lock->error;
@@ -56,7 +56,7 @@ set_init(struct set *set, struct loop *loop, const struct set_rule *rule,
 	set->locks = calloc(count, sizeof(*set->locks));
 	if (set->locks == NULL)
 		return -1;
-	set_look_at(set, set->locks);
+	look_at(set, set->locks);
 	/* A lock that is in use can't be moved any more. */
 	for (size_t i = 0; i < count; i++)
 		set->locks[i].config = &configs[i];
@@ -230,7 +230,7 @@ go_on(struct set *set)
 	if (lock->state != LOCK_HELD)
 		return;
 	if (set->at + 1 < set->count) {
-		set_look_at(set, &set->locks[++set->at]);
+		look_at(set, &set->locks[++set->at]);
 		acquire_start(&set->locks[set->at]);
 		return;
 	}
@@ -267,7 +267,7 @@ static void
 begin_acquire(struct set *set)
 {
 	set->at = 0;
-	set_look_at(set, set->locks);
+	look_at(set, set->locks);
 	acquire_start(&set->locks[0]);
 }
 
@@ -340,7 +340,7 @@ step_held(struct set *set)
 	set->answered = answered >= set->need;
 	if (losses >= set->fatal)
 		set->state = LOCK_LOST;
-	set_look_at(set, set->state == LOCK_LOST ? lost : find_worst(set));
+	look_at(set, set->state == LOCK_LOST ? lost : find_worst(set));
 	for (size_t i = 0; set->count > 1 && i < set->count; i++)
 		lease_renew_at(&set->locks[i], renewal_at);
 	if (set->confirm_since != 0)
@@ -388,12 +388,12 @@ step_releasing(struct set *set)
 
 		if (outcome == LOCK_WAS_LOST) {
 			set->outcome = LOCK_WAS_LOST;
-			set_look_at(set, lock);
+			look_at(set, lock);
 		} else if (releasing || outcome == LOCK_UNCONFIRMED) {
 			set->answered = set->answered && lock->answered;
 			if (set->outcome == LOCK_WAS_LOST)
 				continue;
-			set_look_at(set, lock);
+			look_at(set, lock);
 			if (!releasing)
 				set->outcome = LOCK_UNCONFIRMED;
 		}

@@ -128,8 +128,6 @@ bool set_is_calm(const struct set *set);
 
 /* --- for the rules alone -------------------------------------------------- */
 
-/* The facts are about that lock. */
-void set_look_at(struct set *set, const struct lock *lock);
 /* ACQUIRING -> HELD. */
 void set_hold(struct set *set);
 /* Nothing is under way. */

@@ -80,8 +80,7 @@ denies_wait(const struct reply *reply)
 {
 	const char *error = value_error(reply->acks);
 
-	return error != NULL &&
-	       reply_judge(REPLY_ACQUIRING, error) == REPLY_REFUSED;
+	return error != NULL && reply_judge_error(error) == VERDICT_REFUSED;
 }
 
 bool
@@ -102,6 +101,15 @@ single_lacks_replicas(const struct reply *reply, int replicas,
 	return true;
 }
 
+static enum answer_vote
+vote_of(const struct reply *reply)
+{
+	struct answer answer;
+
+	answer_read(&answer, (enum answer_to)reply->tag, reply->value);
+	return answer_vote(&answer);
+}
+
 /* Of the errors of WAIT a refusal counts as one. Others pass, such as that of a
  * primary that is being replaced. */
 static void
@@ -110,8 +118,8 @@ deliver_single(struct single *single, const struct reply *received)
 	struct reply reply = *received;
 	char why[SINGLE_WORDS_MAX], label[512];
 	bool lacking = reply.kind == REPLY_VALUE &&
-		       answer_vote(reply.answer) == ANSWER_YES &&
-		       single_lacks_replicas(&reply, single->replicas, why);
+		       single_lacks_replicas(&reply, single->replicas, why) &&
+		       vote_of(&reply) == ANSWER_YES;
 
 	if (lacking && denies_wait(&reply)) {
 		reply.kind = REPLY_NO_ACCESS;
@@ -122,7 +130,6 @@ deliver_single(struct single *single, const struct reply *received)
 	} else if (lacking) {
 		reply.kind = REPLY_TOO_FEW;
 		reply.value = NULL;
-		reply.answer = NULL;
 		reply.failure = single->error;
 		snprintf(single->error, sizeof(single->error), "%s %.512s: %s",
 		    config_is_vote(single->config) ? "not counted"
@@ -139,7 +146,7 @@ static bool
 is_decisive(const struct single *single, const struct reply *reply)
 {
 	char why[SINGLE_WORDS_MAX];
-	enum answer_vote vote = answer_vote(reply->answer);
+	enum answer_vote vote = vote_of(reply);
 
 	return vote != ANSWER_ABSENT && reply->kind == REPLY_VALUE &&
 	       (vote != ANSWER_YES ||
@@ -279,6 +286,12 @@ const char *
 single_label(const struct single *single)
 {
 	return server_label(single->in_use->server);
+}
+
+void
+single_reject(struct single *single)
+{
+	server_reject(single->in_use->server);
 }
 
 int64_t

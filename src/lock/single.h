@@ -40,6 +40,8 @@ const char *single_error(const struct single *single);
 int64_t single_rests_until(const struct single *single, const char **why);
 /* Of both. */
 void single_drop(struct single *single);
+/* As server_reject. */
+void single_reject(struct single *single);
 
 /* Room for why something does not count. */
 #define SINGLE_WORDS_MAX 192

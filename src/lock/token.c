@@ -1,14 +1,15 @@
 #include "lock/token.h"
 
 #include <stdio.h>
-#include <sys/random.h>
+
+#include "base/dice.h"
 
 int
 token_make(char token[TOKEN_SIZE])
 {
 	unsigned char b[16];
 
-	if (getrandom(b, sizeof(b), 0) != sizeof(b))
+	if (dice_fill(b, sizeof(b)) == -1)
 		return -1;
 	b[6] = (unsigned char)((b[6] & 0x0f) | 0x40);
 	b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);

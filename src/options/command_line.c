@@ -152,32 +152,25 @@ refuse_bundle(struct settings *settings, int given, const char *word)
 	free(name);
 }
 
-/* An argument that may be left out is never the next word. */
-static void
-refuse_split_watch(struct settings *settings, const char *option,
-    const char *word)
-{
-	int64_t ms;
-
-	if (strncmp(option, "--wat", strlen("--wat")) == 0 &&
-	    strchr(option, '=') == NULL && num_duration(word, &ms) == 0)
-		settings_refuse(settings, OPT_WATCH,
-		    "'%s' after --watch is a GLOB (--watch=%s, or the GLOB "
-		    "first)",
-		    word, word);
-}
-
 /* Options may follow a glob of --list and --check, but not "--". */
 static bool
 add_glob(struct settings *settings, char **argv)
 {
 	const struct opts *opts = settings->opts;
+	const char *before = argv[optind - 1], *word = argv[optind];
 	char **end = settings->opts->globs;
+	int64_t ms;
 
 	if ((opts->action != OPTS_LIST && opts->action != OPTS_CHECK) ||
-	    argv[optind] == NULL || strcmp(argv[optind - 1], "--") == 0)
+	    word == NULL || strcmp(before, "--") == 0)
 		return false;
-	refuse_split_watch(settings, argv[optind - 1], argv[optind]);
+	/* An argument that may be left out is never the next word. */
+	if (strncmp(before, "--wat", strlen("--wat")) == 0 &&
+	    strchr(before, '=') == NULL && num_duration(word, &ms) == 0)
+		settings_refuse(settings, OPT_WATCH,
+		    "'%s' after --watch is a GLOB (--watch=%s, or the GLOB "
+		    "first)",
+		    word, word);
 	while (*end != NULL)
 		end++;
 	*end = argv[optind++];

@@ -19,14 +19,6 @@ enum { NULL_MAJOR = 1, NULL_MINOR = 3 };
 
 /* --- the file --------------------------------------------------------- */
 
-/* An empty file, which everybody may write to. */
-static bool
-is_null_device(const struct stat *status)
-{
-	return S_ISCHR(status->st_mode) &&
-	       status->st_rdev == makedev(NULL_MAJOR, NULL_MINOR);
-}
-
 static const char *
 conf_file_mistake(const struct conf *conf, bool optional)
 {
@@ -70,7 +62,9 @@ read_conf(struct conf *conf, int fd, bool optional)
 
 	if (fstat(fd, &conf->status) == -1)
 		return strerror(errno);
-	if (is_null_device(status)) {
+	/* An empty file, which everybody may write to. */
+	if (S_ISCHR(status->st_mode) &&
+	    status->st_rdev == makedev(NULL_MAJOR, NULL_MINOR)) {
 		conf->text = mem_strdup("");
 		return NULL;
 	}
@@ -90,18 +84,8 @@ read_conf(struct conf *conf, int fd, bool optional)
 	return conf->length > FILE_SIZE_MAX ? "larger than 1 MB" : NULL;
 }
 
-/* Also in the folder of another user, which HOME may still name. */
-static bool
-is_absent(const char *path, int error)
-{
-	struct stat status;
-
-	if (error == EACCES)
-		return lstat(path, &status) == -1;
-	return error == ENOENT || error == ENOTDIR;
-}
-
-/* -1 without a reason if there is none. O_NOFOLLOW distinguishes a link to
+/* -1 without a reason if there is none, as in the folder of another user, which
+ * HOME may still name. O_NOFOLLOW distinguishes a link to
  * nothing from no file, at no cost for those who have none. A pipe is waited
  * for if it was named: with O_NONBLOCK, one that nobody has opened yet would
  * look like an empty file. */
@@ -112,10 +96,13 @@ open_conf(const char *path, bool optional, const char **reason)
 	    O_RDONLY | O_CLOEXEC | O_NOCTTY | (optional ? O_NONBLOCK : 0);
 	int fd = open(path, optional ? flags | O_NOFOLLOW : flags);
 	bool is_link = fd == -1 && optional && errno == ELOOP;
+	struct stat status;
 
 	if (is_link)
 		fd = open(path, flags);
-	else if (fd == -1 && optional && is_absent(path, errno))
+	else if (fd == -1 && optional &&
+		 (errno == ENOENT || errno == ENOTDIR ||
+		     (errno == EACCES && lstat(path, &status) == -1)))
 		return -1;
 	if (fd == -1)
 		*reason = is_link && errno == ENOENT
@@ -236,19 +223,7 @@ next_line(struct conf *conf)
 	return line;
 }
 
-/* After "[profile" or "[lock": a blank and the name. */
-static enum conf_item
-read_name(struct conf *conf, enum origin origin, char *name)
-{
-	conf->origin = origin;
-	conf->place.section++;
-	conf->place.section_name = trim(name);
-	return *conf->place.section_name == '\0' || !is_blank(*name)
-		   ? conf_fail(conf,
-			 "a section is [profile NAME] or [lock GLOB]")
-		   : CONF_HEADING;
-}
-
+/* The name of a section follows "[profile" or "[lock", and a blank. */
 static enum conf_item
 read_heading(struct conf *conf, char *line)
 {
@@ -267,33 +242,22 @@ read_heading(struct conf *conf, char *line)
 	line = trim(line + 1);
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
 		length = strlen(kinds[i].word);
-		if (strncmp(line, kinds[i].word, length) == 0)
-			return read_name(conf, kinds[i].origin, line + length);
+		if (strncmp(line, kinds[i].word, length) != 0)
+			continue;
+		conf->origin = kinds[i].origin;
+		conf->place.section++;
+		conf->place.section_name = trim(line + length);
+		if (is_blank(line[length]) && *conf->place.section_name != '\0')
+			return CONF_HEADING;
+		break;
 	}
 	return conf_fail(conf, "a section is [profile NAME] or [lock GLOB]");
-}
-
-/* text begins with a quote. */
-static enum conf_item
-read_quoted(struct conf *conf, char *text)
-{
-	char *end = strchr(text + 1, '"');
-
-	if (end == NULL)
-		return conf_fail(conf, "a quote without its end");
-	*end = '\0';
-	conf->value = text + 1;
-	text = end + 1;
-	cut_comment(text);
-	return *trim(text) == '\0'
-		   ? CONF_VALUE
-		   : conf_fail(conf, "text after a quoted value");
 }
 
 static enum conf_item
 read_setting(struct conf *conf, char *line)
 {
-	char *sign = strchr(line, '='), *text;
+	char *sign = strchr(line, '='), *text, *end;
 
 	if (sign == NULL)
 		return conf_fail(conf, "neither name = value nor a section");
@@ -302,11 +266,20 @@ read_setting(struct conf *conf, char *line)
 	if (*conf->name == '\0')
 		return conf_fail(conf, "no name before the '='");
 	text = sign + 1;
-	if (text[strspn(text, " \t")] == '"')
-		return read_quoted(conf, trim(text));
-	cut_comment(text);
-	conf->value = trim(text);
-	return CONF_VALUE;
+	if (text[strspn(text, " \t")] != '"') {
+		cut_comment(text);
+		conf->value = trim(text);
+		return CONF_VALUE;
+	}
+	conf->value = trim(text) + 1;
+	end = strchr(conf->value, '"');
+	if (end == NULL)
+		return conf_fail(conf, "a quote without its end");
+	*end++ = '\0';
+	cut_comment(end);
+	return *trim(end) == '\0'
+		   ? CONF_VALUE
+		   : conf_fail(conf, "text after a quoted value");
 }
 
 enum conf_item
@@ -327,25 +300,18 @@ conf_next(struct conf *conf)
 	return CONF_END;
 }
 
-static bool
-needs_quotes(const char *value, const char *end)
-{
-	bool comment = false;
-
-	for (const char *mark = value; !comment && mark < end; mark++)
-		comment = *mark == '#' && (mark == value || is_blank(mark[-1]));
-	return comment || *value == '"' || is_blank(*value) ||
-	       (value < end && is_blank(end[-1]));
-}
-
 enum conf_form
 conf_form_of(const char *value)
 {
 	const char *end = value + strlen(value);
+	bool comment = false;
 
 	if (line_mistake(value, end) != NULL)
 		return CONF_IMPOSSIBLE;
-	if (!needs_quotes(value, end))
+	for (const char *mark = value; !comment && mark < end; mark++)
+		comment = *mark == '#' && (mark == value || is_blank(mark[-1]));
+	if (!comment && *value != '"' && !is_blank(*value) &&
+	    (value == end || !is_blank(end[-1])))
 		return CONF_PLAIN;
 	return strchr(value, '"') == NULL ? CONF_QUOTED : CONF_IMPOSSIBLE;
 }

@@ -82,20 +82,6 @@ is_of_outer_root(const char *path, const struct stat *status)
 
 /* --- the group -------------------------------------------------------- */
 
-/* Whether it is the group of others than this user, as their first one. */
-static bool
-is_group_of_others(gid_t gid, uid_t uid)
-{
-	const struct passwd *user;
-	bool found = false;
-
-	setpwent();
-	while (!found && (user = getpwent()) != NULL)
-		found = user->pw_gid == gid && user->pw_uid != uid;
-	endpwent();
-	return found;
-}
-
 /* Many systems give each user a group of the same name and umask 002. As sshd
  * does, such a group counts as its user, if it has no other members. */
 static bool
@@ -103,6 +89,7 @@ is_private_group(const struct stat *status)
 {
 	const struct passwd *user = getpwuid(status->st_uid);
 	const struct group *group = getgrgid(status->st_gid);
+	bool is_shared = false;
 
 	if (user == NULL || group == NULL ||
 	    strcmp(user->pw_name, group->gr_name) != 0)
@@ -110,7 +97,13 @@ is_private_group(const struct stat *status)
 	for (char **member = group->gr_mem; *member != NULL; member++)
 		if (strcmp(*member, user->pw_name) != 0)
 			return false;
-	return !is_group_of_others(status->st_gid, status->st_uid);
+	/* It may be the first group of others, which does not list these. */
+	setpwent();
+	while (!is_shared && (user = getpwent()) != NULL)
+		is_shared = user->pw_gid == status->st_gid &&
+			    user->pw_uid != status->st_uid;
+	endpwent();
+	return !is_shared;
 }
 
 /* The group is looked up only if that decides: it may take a server. */

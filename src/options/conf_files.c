@@ -37,18 +37,6 @@ struct reading {
 
 /* --- a section ------------------------------------------------------- */
 
-static uint32_t
-locks_matching(const struct reading *reading, const char *glob)
-{
-	const struct opts *opts = reading->settings->opts;
-	uint32_t locks = 0;
-
-	for (size_t i = 0; i < opts->key_count; i++)
-		if (fnmatch(glob, opts->keys[i].name, 0) == 0)
-			locks |= UINT32_C(1) << i;
-	return locks;
-}
-
 /* Whether --profile or its variable names this profile. */
 static bool
 is_chosen(struct reading *reading, const char *name)
@@ -70,14 +58,17 @@ static void
 begin_section(struct reading *reading)
 {
 	const char *name = reading->conf->place.section_name;
+	const struct opts *opts = reading->settings->opts;
 
-	if (reading->conf->origin == ORIGIN_LOCK)
-		reading->locks = locks_matching(reading, name);
-	else
-		reading->locks = reading->conf->origin == ORIGIN_GENERAL ||
-					 is_chosen(reading, name)
-				     ? UINT32_MAX
-				     : 0;
+	reading->locks = 0;
+	if (reading->conf->origin == ORIGIN_LOCK) {
+		for (size_t i = 0; i < opts->key_count; i++)
+			if (fnmatch(name, opts->keys[i].name, 0) == 0)
+				reading->locks |= UINT32_C(1) << i;
+	} else if (reading->conf->origin == ORIGIN_GENERAL ||
+		   is_chosen(reading, name)) {
+		reading->locks = UINT32_MAX;
+	}
 }
 
 /* --- a value --------------------------------------------------------- */
@@ -233,26 +224,14 @@ open_one(struct conf_files *files, struct settings *settings, const char *path,
 		settings_fail_at(settings, &conf->place, "%s", reason);
 }
 
-/* NULL if there is no home. The environment is not that of the user if this is
- * a setuid program. XDG_CONFIG_HOME counts only if it is absolute, as its
- * specification says. */
-static char *
-find_user_path(void)
-{
-	const char *folder = secure_getenv("XDG_CONFIG_HOME");
-	const char *home = secure_getenv("HOME");
-
-	if (folder != NULL && *folder == '/')
-		return mem_printf("%s/" OF_THE_USER, folder);
-	if (home != NULL && *home == '/')
-		return mem_printf("%s/.config/" OF_THE_USER, home);
-	return NULL;
-}
-
-/* Those with a higher precedence come later. */
+/* Those with a higher precedence come later. The environment is not that of the
+ * user if this is a setuid program. XDG_CONFIG_HOME counts only if it is
+ * absolute, as its specification says. */
 static void
 open_files(struct conf_files *files, struct settings *settings)
 {
+	const char *folder = secure_getenv("XDG_CONFIG_HOME");
+	const char *home = secure_getenv("HOME");
 	const char *path = settings->opts->config;
 
 	if (path != NULL && *path == '\0') {
@@ -266,7 +245,10 @@ open_files(struct conf_files *files, struct settings *settings)
 		return;
 	}
 	open_one(files, settings, CONF_OF_THE_HOST, true);
-	files->user_path = find_user_path();
+	if (folder != NULL && *folder == '/')
+		files->user_path = mem_printf("%s/" OF_THE_USER, folder);
+	else if (home != NULL && *home == '/')
+		files->user_path = mem_printf("%s/.config/" OF_THE_USER, home);
 	if (files->user_path != NULL)
 		open_one(files, settings, files->user_path, true);
 }
@@ -389,21 +371,15 @@ setting_for_all(const struct reading *reading, enum option_id id)
 	return first;
 }
 
-static bool
-is_above_files(const struct settings *settings, enum option_id id)
-{
-	return settings->of[id].origin >= ORIGIN_ENVIRONMENT;
-}
-
 /* By the command line or the environment. */
 static bool
 is_decided(const struct settings *settings, enum option_id id)
 {
 	enum option_id winner = settings_winner(settings, id);
 
-	return is_above_files(settings, id) ||
+	return settings->of[id].origin >= ORIGIN_ENVIRONMENT ||
 	       (settings_counts(settings, winner) &&
-		   is_above_files(settings, winner));
+		   settings->of[winner].origin >= ORIGIN_ENVIRONMENT);
 }
 
 /* All of a section; end: as below. */
@@ -452,8 +428,8 @@ set_values(struct reading *reading, size_t size)
 	}
 }
 
-static void
-read_files(struct conf_files *files, struct settings *settings)
+void
+conf_files_apply(struct conf_files *files, struct settings *settings)
 {
 	const char *profile = settings->opts->profile;
 	struct reading reading = {.settings = settings,
@@ -461,6 +437,12 @@ read_files(struct conf_files *files, struct settings *settings)
 	size_t size = 0;
 	int section = 0;
 
+	*files = (struct conf_files){.count = 0};
+	if (settings_are_final(settings))
+		return;
+	open_files(files, settings);
+	if (settings->status != 0)
+		return;
 	for (size_t i = 0; i < files->count; i++) {
 		struct conf *conf = &files->files[i];
 
@@ -474,17 +456,6 @@ read_files(struct conf_files *files, struct settings *settings)
 	check_profile(&reading);
 	set_values(&reading, size);
 	free(reading.lines);
-}
-
-void
-conf_files_apply(struct conf_files *files, struct settings *settings)
-{
-	*files = (struct conf_files){.count = 0};
-	if (settings_are_final(settings))
-		return;
-	open_files(files, settings);
-	if (settings->status == 0)
-		read_files(files, settings);
 }
 
 void

@@ -59,36 +59,6 @@ copy_user(const struct opts_login *login)
 	return length == 0 ? NULL : mem_strndup(text, length);
 }
 
-/* The URL has precedence. The file is read only if a password is missing. */
-static void
-fill_server(struct settings *settings, struct endpoint *server)
-{
-	struct opts_login *login = &settings->opts->login;
-
-	if (server->user == NULL)
-		server->user = copy_user(login);
-	if (server->password != NULL)
-		return;
-	read_login_file(settings, login, OPT_PASSWORD_FILE);
-	set_password(server, login);
-}
-
-/* Sentinels have credentials of their own or none: they never get those of the
- * server. */
-static void
-fill_sentinels(struct settings *settings, const struct endpoint *server)
-{
-	struct opts_login *login = &settings->opts->sentinel_login;
-
-	if (server->master == NULL)
-		return;
-	read_login_file(settings, login, OPT_SENTINEL_PASSWORD_FILE);
-	for (size_t i = 0; i < server->host_count; i++) {
-		server->hosts[i].user = copy_user(login);
-		set_password(&server->hosts[i], login);
-	}
-}
-
 static void
 check_one_password(struct settings *settings, const char *password,
     enum option_id text, enum option_id file)
@@ -98,6 +68,8 @@ check_one_password(struct settings *settings, const char *password,
 		    opts_table[text].variable, opts_table[file].variable);
 }
 
+/* A URL has precedence. A file is read only if a password is missing. Sentinels
+ * have credentials of their own or none: they never get those of the server. */
 void
 credentials_fill(struct settings *settings)
 {
@@ -108,8 +80,24 @@ credentials_fill(struct settings *settings)
 	check_one_password(settings, opts->sentinel_login.password,
 	    OPT_SENTINEL_PASSWORD, OPT_SENTINEL_PASSWORD_FILE);
 	for (size_t i = 0; i < opts->server_count; i++) {
-		fill_server(settings, &opts->servers[i]);
-		fill_sentinels(settings, &opts->servers[i]);
+		struct endpoint *server = &opts->servers[i];
+
+		if (server->user == NULL)
+			server->user = copy_user(&opts->login);
+		if (server->password == NULL) {
+			read_login_file(settings, &opts->login,
+			    OPT_PASSWORD_FILE);
+			set_password(server, &opts->login);
+		}
+		if (server->master == NULL)
+			continue;
+		read_login_file(settings, &opts->sentinel_login,
+		    OPT_SENTINEL_PASSWORD_FILE);
+		for (size_t j = 0; j < server->host_count; j++) {
+			server->hosts[j].user =
+			    copy_user(&opts->sentinel_login);
+			set_password(&server->hosts[j], &opts->sentinel_login);
+		}
 	}
 }
 

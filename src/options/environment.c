@@ -148,22 +148,6 @@ is_variable(const char *name)
 	return false;
 }
 
-static void
-warn_unknown(const char *name)
-{
-	const struct opts_row *row = nearest_option(name + strlen(PREFIX));
-
-	if (row == NULL)
-		log_warnx("%s is not a variable of rlockrun; ignored", name);
-	else if (*row->variable == '\0')
-		log_warnx("%s is ignored: --%s is for the command line only",
-		    name, row->longs[0]);
-	else
-		log_warnx("%s is not a variable of rlockrun; ignored "
-			  "(did you mean %s?)",
-		    name, row->variable);
-}
-
 void
 environment_warn_unknown(void)
 {
@@ -171,13 +155,26 @@ environment_warn_unknown(void)
 
 	for (char **entry = environ; entry != NULL && *entry != NULL; entry++) {
 		size_t length = strcspn(*entry, "=");
+		const struct opts_row *row;
 
 		/* An empty variable counts as unset. */
 		if (strncmp(*entry, PREFIX, strlen(PREFIX)) != 0 ||
 		    (*entry)[length] == '\0' || (*entry)[length + 1] == '\0')
 			continue;
 		snprintf(name, sizeof(name), "%.*s", (int)length, *entry);
-		if (!is_variable(name))
-			warn_unknown(name);
+		if (is_variable(name))
+			continue;
+		row = nearest_option(name + strlen(PREFIX));
+		if (row == NULL)
+			log_warnx("%s is not a variable of rlockrun; ignored",
+			    name);
+		else if (*row->variable == '\0')
+			log_warnx("%s is ignored: --%s is for the command line "
+				  "only",
+			    name, row->longs[0]);
+		else
+			log_warnx("%s is not a variable of rlockrun; ignored "
+				  "(did you mean %s?)",
+			    name, row->variable);
 	}
 }

@@ -44,16 +44,6 @@ find_long(const struct opts_row *row, const char *wanted, int edits)
 	return NULL;
 }
 
-/* Whether the option has a name like this one, for so many edits. */
-static bool
-has_near_name(const struct opts_row *row, const char *wanted, int edits)
-{
-	if (find_long(row, wanted, edits) != NULL)
-		return true;
-	return strncmp(row->variable, PREFIX, strlen(PREFIX)) == 0 &&
-	       is_meant(row->variable + strlen(PREFIX), wanted, edits);
-}
-
 const struct opts_row *
 nearest_option(const char *name)
 {
@@ -63,10 +53,15 @@ nearest_option(const char *name)
 	for (int edits = 0; edits <= EDITS_MAX; edits++)
 		for (enum option_id id = 0; id < OPT_COUNT; id++) {
 			const struct opts_row *row = &opts_table[id];
+			const char *variable = row->variable;
+			bool is_ours =
+			    strncmp(variable, PREFIX, strlen(PREFIX)) == 0;
 
 			if (*row->help != '\0' &&
-			    (edits == 0 || *row->variable != '\0') &&
-			    has_near_name(row, wanted, edits))
+			    (edits == 0 || *variable != '\0') &&
+			    (find_long(row, wanted, edits) != NULL ||
+				(is_ours && is_meant(variable + strlen(PREFIX),
+						wanted, edits))))
 				return row;
 		}
 	return NULL;

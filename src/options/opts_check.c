@@ -69,6 +69,13 @@ action_name(enum opts_action action)
 	return opts_table[action_option(action)].longs[0];
 }
 
+static void
+refuse_beside(struct settings *settings, enum option_id id, const char *other)
+{
+	settings_fail(settings, id, "--%s and --%s exclude each other",
+	    opts_table[id].longs[0], other);
+}
+
 /* Given without -r. It may hold a password, so messages do not show it. */
 static bool
 is_url(const char *word)
@@ -220,32 +227,12 @@ check_action(struct settings *settings)
 		if (!settings_is_given(settings, id))
 			continue;
 		if (row->action != OPTS_RUN && row->action != action)
-			settings_fail(settings, id,
-			    "--%s and --%s exclude each other", row->longs[0],
-			    action_name(action));
+			refuse_beside(settings, id, action_name(action));
 		else if (row->with != 0 &&
 			 !(row->with & OPTS_ACTION_BIT(action)))
 			settings_fail(settings, id, "--%s needs %s",
 			    row->longs[0], row->with_names);
 	}
-}
-
-/* A list of last runs knows no holders of a certain age, and -q asks for these.
- */
-static void
-check_all(struct settings *settings)
-{
-	static const enum option_id ids[] = {OPT_WATCH, OPT_OLDER_THAN,
-	    OPT_QUIET};
-	struct opts *opts = settings->opts;
-	const char *name = opts->failed ? "failed" : "all";
-
-	opts->all = opts->all || opts->failed;
-	for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++)
-		if (opts->all && settings_is_given(settings, ids[i]))
-			settings_fail(settings, ids[i],
-			    "--%s and --%s exclude each other",
-			    opts_table[ids[i]].longs[0], name);
 }
 
 /* Scripts repeat --list: each time its status says whether that went well. */
@@ -282,13 +269,23 @@ add_globs(struct settings *settings, char **rest)
 		*end++ = *rest++;
 }
 
+/* A list of last runs knows no holders of a certain age, and -q asks for these.
+ */
 static void
 check_list(struct settings *settings, char **rest)
 {
-	if (settings->opts->key_count > 0)
+	static const enum option_id ids[] = {OPT_WATCH, OPT_OLDER_THAN,
+	    OPT_QUIET};
+	struct opts *opts = settings->opts;
+
+	if (opts->key_count > 0)
 		settings_fail(settings, OPT_LIST,
 		    "--list takes a GLOB, not -k");
-	check_all(settings);
+	opts->all = opts->all || opts->failed;
+	for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++)
+		if (opts->all && settings_is_given(settings, ids[i]))
+			refuse_beside(settings, ids[i],
+			    opts->failed ? "failed" : "all");
 	check_watch(settings);
 	add_globs(settings, rest);
 }
@@ -424,16 +421,12 @@ check_hold(struct settings *settings)
 		return;
 	for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++)
 		if (settings_is_given(settings, ids[i]))
-			settings_fail(settings, ids[i],
-			    "--%s and --%s exclude each other",
-			    opts_table[ids[i]].longs[0],
+			refuse_beside(settings, ids[i],
 			    action_name(opts->action));
 	for (size_t i = 0; i < sizeof(waits) / sizeof(*waits); i++)
 		if (opts->action == OPTS_PAUSE &&
 		    settings_is_given(settings, waits[i]))
-			settings_fail(settings, waits[i],
-			    "--%s and --pause exclude each other",
-			    opts_table[waits[i]].longs[0]);
+			refuse_beside(settings, waits[i], "pause");
 	opts->kind = 'x';
 	opts->history_ms = 0; /* it is no run */
 	opts->once_ms = 0;
@@ -445,27 +438,6 @@ check_hold(struct settings *settings)
 	    HOLD_TTL_MS);
 }
 
-/* What is only shown refuses no run. */
-static void
-check_label(struct opts *opts)
-{
-	if (strlen(opts->label) <= LIMIT_LABEL)
-		return;
-	opts->cut_label = escape_cut(opts->label, LIMIT_LABEL);
-	opts->label = opts->cut_label;
-}
-
-/* To be freed. */
-static char *
-without_last_slashes(const char *path)
-{
-	size_t length = strlen(path);
-
-	while (length > 1 && path[length - 1] == '/')
-		length--;
-	return mem_printf("%.*s", (int)length, path);
-}
-
 /* What only looks at locks is not logged, but --doctor examines the log. */
 static void
 check_sinks(struct settings *settings)
@@ -473,8 +445,15 @@ check_sinks(struct settings *settings)
 	struct opts *opts = settings->opts;
 	bool is_logged =
 	    opts_table[OPT_LOG_TO].with & OPTS_ACTION_BIT(opts->action);
+	size_t length = strlen(opts->metrics);
 
-	opts->metrics_folder = without_last_slashes(opts->metrics);
+	while (length > 1 && opts->metrics[length - 1] == '/')
+		length--;
+	opts->metrics_folder = mem_strndup(opts->metrics, length);
+	/* What is only shown refuses no run. */
+	if (strlen(opts->label) > LIMIT_LABEL)
+		opts->label = opts->cut_label =
+		    escape_cut(opts->label, LIMIT_LABEL);
 	opts->log_demanded = settings_is_given(settings, OPT_LOG_TO);
 	opts->metrics_demanded = settings_is_given(settings, OPT_METRICS);
 	opts->hook_demanded = settings_is_given(settings, OPT_HOOK);
@@ -503,19 +482,9 @@ check_replicas(struct settings *settings)
 		    clock_min(opts->ttl_ms / 8, REPLICAS_MAX_MS);
 }
 
-/* A server that has restarted within one of these times may have forgotten a
- * lock that is held, or kept for --min-hold. */
-static int64_t
-default_min_uptime_ms(const struct opts *opts)
-{
-	int64_t ms = MIN_UPTIME_MS;
-
-	if (ms < opts->ttl_ms)
-		ms = opts->ttl_ms;
-	return ms < opts->min_hold_ms ? opts->min_hold_ms : ms;
-}
-
-/* Defaults that depend on other options. */
+/* Defaults that depend on other options. A server that has restarted within
+ * the ttl or --min-hold may have forgotten a lock that is held, or kept. The
+ * history lasts at least as long as what depends on it. */
 static void
 fill_defaults(const struct settings *settings)
 {
@@ -524,8 +493,18 @@ fill_defaults(const struct settings *settings)
 	if (settings->of[OPT_KILL_AFTER].origin == ORIGIN_DEFAULT)
 		opts->kill_after_ms =
 		    clock_min(opts->ttl_ms / 6, KILL_AFTER_MAX_MS);
-	if (settings->of[OPT_MIN_UPTIME].origin == ORIGIN_DEFAULT)
-		opts->min_uptime_ms = default_min_uptime_ms(opts);
+	if (settings->of[OPT_MIN_UPTIME].origin == ORIGIN_DEFAULT) {
+		opts->min_uptime_ms = MIN_UPTIME_MS;
+		if (opts->min_uptime_ms < opts->ttl_ms)
+			opts->min_uptime_ms = opts->ttl_ms;
+		if (opts->min_uptime_ms < opts->min_hold_ms)
+			opts->min_uptime_ms = opts->min_hold_ms;
+	}
+	if (opts->history_ms > 0 && opts->history_ms < 4 * opts->expect_ms)
+		opts->history_ms = clock_min(4 * opts->expect_ms,
+		    opts_table[OPT_KEEP_HISTORY].max);
+	if (opts->history_ms < opts->once_ms)
+		opts->history_ms = opts->once_ms;
 }
 
 /* What is to blame for a conflict with several servers: the option, if it was
@@ -622,26 +601,6 @@ check_policies(struct settings *settings)
 		    "--replaceable and --min-hold exclude each other");
 }
 
-/* The history lasts at least as long as what depends on it. */
-static void
-lengthen_history(struct opts *opts)
-{
-	if (opts->history_ms > 0 && opts->history_ms < 4 * opts->expect_ms)
-		opts->history_ms = clock_min(4 * opts->expect_ms,
-		    opts_table[OPT_KEEP_HISTORY].max);
-	if (opts->history_ms < opts->once_ms)
-		opts->history_ms = opts->once_ms;
-}
-
-static bool
-any_speaks_tls(const struct opts *opts)
-{
-	for (size_t i = 0; i < opts->server_count; i++)
-		if (opts->servers[i].tls)
-			return true;
-	return false;
-}
-
 /* The variables may be set on all hosts of a fleet. An option shows that the
  * user expects TLS. */
 static void
@@ -650,8 +609,10 @@ check_tls(struct settings *settings)
 	static const enum option_id ids[] = {OPT_TLS_CA, OPT_TLS_CERT,
 	    OPT_TLS_KEY};
 	const struct opts *opts = settings->opts;
-	bool tls = any_speaks_tls(opts);
+	bool tls = false;
 
+	for (size_t i = 0; i < opts->server_count; i++)
+		tls = tls || opts->servers[i].tls;
 	for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++)
 		if (!tls && settings_is_given(settings, ids[i]))
 			settings_fail(settings, ids[i],
@@ -671,12 +632,10 @@ opts_check(struct settings *settings, char **rest)
 	check_wait(settings);
 	check_quiet(settings);
 	check_hold(settings);
-	check_label(settings->opts);
 	check_sinks(settings);
-	fill_defaults(settings);
 	check_servers(settings);
 	check_policies(settings);
-	lengthen_history(settings->opts);
+	fill_defaults(settings);
 	check_tls(settings);
 	check_replicas(settings);
 }

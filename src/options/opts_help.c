@@ -13,9 +13,9 @@ enum { HELP_COLUMN = 33 }; /* of the help texts */
 	"\nRun a command while holding a lock that all hosts share through " \
 	"Redis.\n"
 
-/* At most so many of the long ones. Returns the width. */
-static int
-print_names(const struct opts_row *row, size_t longs)
+/* With at most so many of its long names. */
+static void
+print_row(const struct opts_row *row, size_t longs)
 {
 	const char *separator = "";
 	int width = printf(row->shorts[0] != '\0' ? "  " : "      ");
@@ -33,14 +33,6 @@ print_names(const struct opts_row *row, size_t longs)
 	else if (*row->argument != '\0')
 		width += printf(*row->implied != '\0' ? "[=%s]" : " %s",
 		    row->argument);
-	return width;
-}
-
-static void
-print_row(const struct opts_row *row, size_t longs)
-{
-	int width = print_names(row, longs);
-
 	if (width + 2 > HELP_COLUMN) {
 		putchar('\n');
 		width = 0;

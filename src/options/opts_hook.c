@@ -117,31 +117,6 @@ find_meant(const char *text, bool may_be_variable)
 	return NULL;
 }
 
-/* Not "release=$(./version) ./send", nor "wait=5; ...". */
-static bool
-looks_like_command(const char *value)
-{
-	return isalpha((unsigned char)*value) ||
-	       (*value != '\0' && strchr("/.~", *value) != NULL);
-}
-
-/* Whether a shell would do nothing but set a variable. */
-static bool
-only_assigns(const char *value, const char *end)
-{
-	return value + strcspn(value, BLANKS_AND_OPERATORS) >= end;
-}
-
-/* A line that begins the next hook, if its event was not mistyped. */
-static bool
-begins_with_mistake(const char *line)
-{
-	size_t length = words_length(line);
-
-	return length > 0 && line[length + 1] == '/' &&
-	       find_meant(line, true) != NULL;
-}
-
 const char *
 opts_hook_mistake(const struct opts_hook *hook)
 {
@@ -153,8 +128,12 @@ opts_hook_mistake(const struct opts_hook *hook)
 	if (length == 0 || hook->command != text)
 		return NULL;
 	is_list = memchr(text, ',', length) != NULL;
-	is_command = !is_list && !only_assigns(value, text + hook->length);
-	if (is_command && !looks_like_command(value))
+	/* Otherwise a shell would do nothing but set a variable. */
+	is_command = !is_list && value + strcspn(value, BLANKS_AND_OPERATORS) <
+				     text + hook->length;
+	/* Not "release=$(./version) ./send", nor "wait=5; ...". */
+	if (is_command && !isalpha((unsigned char)*value) &&
+	    (*value == '\0' || strchr("/.~", *value) == NULL))
 		return NULL;
 	while (is_list && find_event(text, strcspn(text, ",=")) != 0)
 		text += strcspn(text, ",=") + 1;
@@ -170,14 +149,21 @@ opts_hook_take(const char **text)
 {
 	struct opts_hook hook = {.text = *text, .command = *text};
 	const char *end = *text, *ignored;
+	bool is_next = false;
 
 	hook.events = read_events(*text, &hook.command);
 	if (hook.events == 0)
 		hook.events = OPTS_HOOK_ALL;
-	do
-		end += strcspn(end, "\n");
-	while (*end != '\0' && read_events(++end, &ignored) == 0 &&
-	       !begins_with_mistake(end));
+	for (end += strcspn(end, "\n"); *end != '\0' && !is_next;) {
+		size_t length = words_length(++end);
+
+		/* Also a line that would begin it but for a mistyped event. */
+		is_next = read_events(end, &ignored) != 0 ||
+			  (length > 0 && end[length + 1] == '/' &&
+			      find_meant(end, true) != NULL);
+		if (!is_next)
+			end += strcspn(end, "\n");
+	}
 	hook.length = (size_t)(end - *text);
 	if (*end != '\0')
 		hook.length--;

@@ -32,24 +32,19 @@ find_word(const char *words, const char *text)
 }
 
 static const char *
-set_switch(bool *field, const char *text)
+set_word(void *field, const struct opts_row *row, const char *text)
 {
-	int place = find_word("no|yes|0|1|false|true|off|on", text);
+	bool is_switch = row->type == OPTS_SWITCH;
+	int place = find_word(is_switch ? "no|yes|0|1|false|true|off|on"
+					: row->argument,
+	    text);
 
 	if (place == -1)
-		return "neither yes nor no";
-	*field = place % 2;
-	return NULL;
-}
-
-static const char *
-set_choice(int *field, const struct opts_row *row, const char *text)
-{
-	int place = find_word(row->argument, text);
-
-	if (place == -1)
-		return row->mistake;
-	*field = place;
+		return is_switch ? "neither yes nor no" : row->mistake;
+	if (is_switch)
+		*(bool *)field = place % 2;
+	else
+		*(int *)field = place;
 	return NULL;
 }
 
@@ -194,9 +189,8 @@ set_value(struct settings *settings, const struct opts_row *row,
 
 	switch (row->type) {
 	case OPTS_SWITCH:
-		return set_switch(field, text);
 	case OPTS_CHOICE:
-		return set_choice(field, row, text);
+		return set_word(field, row, text);
 	case OPTS_NUMBER:
 		return set_number(field, row, text);
 	case OPTS_DURATION:

@@ -23,34 +23,23 @@ duration_of(const struct settings *settings, enum option_id id)
 	return *(const int64_t *)(opts + opts_table[id].field);
 }
 
-/* A duration may depend on other options, or be none at all. */
+/* Not one that another option overrules, or that has no value. */
 static bool
-has_value(const struct settings *settings, enum option_id id)
+is_shown(const struct settings *settings, enum option_id id)
 {
 	const struct opts_row *row = &opts_table[id];
-
-	return row->type == OPTS_DURATION
-		   ? duration_of(settings, id) >= row->min
-		   : settings->of[id].text != NULL || row->type == OPTS_SERVER;
-}
-
-static bool
-is_overruled(const struct settings *settings, enum option_id id)
-{
 	enum option_id password = id == OPT_PASSWORD_FILE ? OPT_PASSWORD
 				  : id == OPT_SENTINEL_PASSWORD_FILE
 				      ? OPT_SENTINEL_PASSWORD
 				      : id;
 
-	return settings_winner(settings, id) != id ||
-	       settings_compare(settings, password, id) > 0;
-}
-
-static bool
-is_shown(const struct settings *settings, enum option_id id)
-{
-	return opts_row_is_in_files(&opts_table[id]) &&
-	       !is_overruled(settings, id) && has_value(settings, id);
+	if (!opts_row_is_in_files(row) || settings_winner(settings, id) != id ||
+	    settings_compare(settings, password, id) > 0)
+		return false;
+	/* It may depend on other options, or be none at all. */
+	if (row->type == OPTS_DURATION)
+		return duration_of(settings, id) >= row->min;
+	return settings->of[id].text != NULL || row->type == OPTS_SERVER;
 }
 
 /* --- a line ---------------------------------------------------------- */
@@ -113,35 +102,31 @@ print_value(FILE *out, const char *name, const char *value)
 }
 
 static void
-print_place(FILE *out, const struct setting *setting)
-{
-	const struct place *place = &setting->place;
-	char *file = escape_text(place->file, ESCAPE_TEXT);
-	char *name = escape_text(place->section_name, ESCAPE_TEXT);
-
-	fprintf(out, "%s:%d", file, place->line);
-	if (setting->origin != ORIGIN_GENERAL)
-		fprintf(out, " [%s %s]",
-		    setting->origin == ORIGIN_LOCK ? "lock" : "profile", name);
-	free(file);
-	free(name);
-}
-
-static void
 print_origin(FILE *out, const struct settings *settings, enum option_id id)
 {
 	const struct setting *setting = &settings->of[id];
+	const struct place *place = &setting->place;
+	char *file, *name;
 
-	if (setting->place.file != NULL)
-		print_place(out, setting);
-	else if (setting->origin == ORIGIN_COMMAND_LINE)
+	if (place->file != NULL) {
+		file = escape_text(place->file, ESCAPE_TEXT);
+		name = escape_text(place->section_name, ESCAPE_TEXT);
+		fprintf(out, "%s:%d", file, place->line);
+		if (setting->origin != ORIGIN_GENERAL)
+			fprintf(out, " [%s %s]",
+			    setting->origin == ORIGIN_LOCK ? "lock" : "profile",
+			    name);
+		free(file);
+		free(name);
+	} else if (setting->origin == ORIGIN_COMMAND_LINE) {
 		fputs("command line", out);
-	else if (setting->origin == ORIGIN_ENVIRONMENT)
+	} else if (setting->origin == ORIGIN_ENVIRONMENT) {
 		fputs(opts_table[id].variable, out);
-	else if (id == OPT_REDIS && !settings->opts->servers[0].is_default)
+	} else if (id == OPT_REDIS && !settings->opts->servers[0].is_default) {
 		fputs(opts_table[OPT_REDIS_URL].variable, out);
-	else
+	} else {
 		fputs("default", out);
+	}
 }
 
 static void
@@ -174,20 +159,6 @@ print_hooks(FILE *out, const struct settings *settings)
 	}
 }
 
-static void
-print_option(FILE *out, const struct settings *settings, enum option_id id)
-{
-	char *value;
-
-	if (id == OPT_HOOK && settings->opts->hook_count > 0) {
-		print_hooks(out, settings);
-		return;
-	}
-	value = describe_value(settings, id);
-	print_line(out, settings, id, value);
-	free(value);
-}
-
 char *
 settings_text(const struct settings *settings)
 {
@@ -195,9 +166,19 @@ settings_text(const struct settings *settings)
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
 
-	for (enum option_id id = 0; out != NULL && id < OPT_COUNT; id++)
-		if (is_shown(settings, id))
-			print_option(out, settings, id);
+	for (enum option_id id = 0; out != NULL && id < OPT_COUNT; id++) {
+		char *value;
+
+		if (!is_shown(settings, id))
+			continue;
+		if (id == OPT_HOOK && settings->opts->hook_count > 0) {
+			print_hooks(out, settings);
+			continue;
+		}
+		value = describe_value(settings, id);
+		print_line(out, settings, id, value);
+		free(value);
+	}
 	if (out == NULL || fclose(out) == EOF)
 		log_die(EXITCODE_RESOURCE, "out of memory");
 	return text;

@@ -281,6 +281,12 @@ conn_fail(struct conn *conn, const char *what, const char *why)
 	conn_drop(conn);
 }
 
+void
+conn_reject(struct conn *conn)
+{
+	conn_fail(conn, "unexpected answer from", "not that of our script");
+}
+
 static void
 conn_fail_next_turn(struct conn *conn)
 {
@@ -477,17 +483,13 @@ take_reply(struct conn *conn, struct value *value)
 		conn->handshake.complaint[0] = '\0';
 	else if (conn->locator != NULL && reply_is_doubtful(error))
 		conn->stale = true;
-	if (!pipeline_deliver(&conn->pipeline, value, &reply))
-		conn_fail(conn, "unexpected answer from",
-		    "not that of our script");
-	else if (conn->handshake.misfit != NULL)
+	pipeline_deliver(&conn->pipeline, value, &reply);
+	if (conn->handshake.misfit != NULL)
 		conn_fail(conn, "cannot use", conn->handshake.misfit);
 	else if (conn->state != CONN_UP)
 		return;
 	else if (handshake_hangs_up(&conn->handshake))
 		on_hang_up(conn, 0);
-	else
-		flush(conn); /* a script is sent again */
 }
 
 /* The reader may go while a handler runs, when that gives the connection up. */

@@ -65,6 +65,9 @@ bool conn_is_up(const struct conn *conn);
  * returns. */
 void conn_drop(struct conn *conn);
 
+/* The same, where a reply is no answer to the command: conn_error says so. */
+void conn_reject(struct conn *conn);
+
 /* Why the last one failed, or what the present one waits for: one line that
  * names the server, empty before the first failure. */
 const char *conn_error(const struct conn *conn);

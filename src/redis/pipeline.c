@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -15,16 +14,6 @@ enum { OUT_ROOM = 16000 };
 static const struct value_limits usual_limits = {65536, 64};
 /* Of "$N\r\n" and of the end of the argument behind it. */
 enum { HEAD_MAX = 32 };
-enum { FAILURE_MAX = 640 };
-
-/* What follows a script: its keys and arguments as they travel, and WAIT. */
-struct spare {
-	const struct script *script;
-	int argc;
-	bool asking;
-	size_t length;
-	char bytes[];
-};
 
 int
 pipeline_init(struct pipeline *pipeline)
@@ -36,9 +25,7 @@ pipeline_init(struct pipeline *pipeline)
 void
 pipeline_fini(struct pipeline *pipeline)
 {
-	for (size_t i = 0; i < pipeline->queued; i++)
-		free(pipeline->queue[i].spare);
-	reply_free(&pipeline->first);
+	value_free(pipeline->first);
 	secret_free(pipeline->out);
 }
 
@@ -100,37 +87,6 @@ put_words(struct pipeline *pipeline, int total, const char *const *words,
 }
 
 static int
-put_bytes(struct pipeline *pipeline, const char *bytes, size_t length)
-{
-	char *end = make_room(pipeline, length);
-
-	if (end == NULL)
-		return -1;
-	memcpy(end, bytes, length);
-	pipeline->out_length += length;
-	return 0;
-}
-
-static int
-put_asking(struct pipeline *pipeline)
-{
-	const char *const asking[] = {"ASKING"};
-
-	return put_words(pipeline, 1, asking, 1);
-}
-
-/* The beginning of a command that runs a script. */
-static int
-put_script(struct pipeline *pipeline, const struct script *script, int argc,
-    bool by_digest)
-{
-	const char *const words[] = {by_digest ? "EVALSHA" : "EVAL",
-	    by_digest ? script->digest : script->text};
-
-	return put_words(pipeline, argc + 2, words, 2);
-}
-
-static int
 put_wait(struct pipeline *pipeline, const struct command *command)
 {
 	char count[16];
@@ -142,69 +98,33 @@ put_wait(struct pipeline *pipeline, const struct command *command)
 	return put_words(pipeline, 3, words, 3);
 }
 
-/* What follows a script. */
-static int
-put_rest(struct pipeline *pipeline, const struct command *command)
-{
-	if (put_words(pipeline, 0, command->argv, command->argc) == -1)
-		return -1;
-	return command->replicas > 0 ? put_wait(pipeline, command) : 0;
-}
-
 static int
 put_command(struct pipeline *pipeline, const struct command *command,
     bool by_digest)
 {
+	static const char *const asking[] = {"ASKING"};
 	const struct script *script = command->script;
-	int put;
+	const char *const head[] = {by_digest ? "EVALSHA" : "EVAL",
+	    script == NULL ? NULL
+	    : by_digest	   ? script->digest
+			   : script->text};
+	int head_count = script == NULL ? 0 : 2;
 
-	if (command->asking && put_asking(pipeline) == -1)
+	if ((command->asking && put_words(pipeline, 1, asking, 1) == -1) ||
+	    put_words(pipeline, command->argc + head_count, head, head_count) ==
+		-1 ||
+	    put_words(pipeline, 0, command->argv, command->argc) == -1)
 		return -1;
-	if (script != NULL)
-		put = put_script(pipeline, script, command->argc, by_digest);
-	else
-		put = put_words(pipeline, command->argc, NULL, 0);
-	return put == -1 ? -1 : put_rest(pipeline, command);
+	return command->replicas > 0 ? put_wait(pipeline, command) : 0;
 }
 
 /* --- commands --------------------------------------------------------- */
-
-static bool
-pipeline_has_room(const struct pipeline *pipeline, bool asking, bool waits)
-{
-	return pipeline->queued + asking + 1 + waits <= PIPELINE_MAX;
-}
 
 static void
 queue_up(struct pipeline *pipeline, struct pending pending)
 {
 	pending.sent_at = CLOCK_NEVER;
 	pipeline->queue[pipeline->queued++] = pending;
-}
-
-/* The answer to ASKING does not matter; that of the command is kept until WAIT
- * has its own. */
-static void
-queue_all(struct pipeline *pipeline, const struct pending *pending, bool asking,
-    bool waits)
-{
-	struct pending first = *pending;
-	struct pending wait = *pending;
-
-	wait.spare = NULL;
-	wait.joined = false;
-	wait.decode = NULL;
-	wait.withdraws = false;
-	wait.limits = usual_limits;
-	first.joined = waits;
-	if (waits)
-		first.on_reply = NULL;
-	if (asking)
-		queue_up(pipeline,
-		    (struct pending){.deadline = pending->deadline});
-	queue_up(pipeline, first);
-	if (waits)
-		queue_up(pipeline, wait);
 }
 
 static void
@@ -214,73 +134,48 @@ cut_output(struct pipeline *pipeline, size_t length)
 	pipeline->out_length = length;
 }
 
-/* The end of the output serves as a draft. */
-static struct spare *
-make_spare(struct pipeline *pipeline, const struct command *command)
-{
-	const size_t begin = pipeline->out_length;
-	int put = put_rest(pipeline, command);
-	size_t length = pipeline->out_length - begin;
-	struct spare *spare =
-	    put == -1 ? NULL : malloc(sizeof(*spare) + length);
-
-	if (spare != NULL) {
-		*spare = (struct spare){.script = command->script,
-		    .argc = command->argc,
-		    .asking = command->asking,
-		    .length = length};
-		memcpy(spare->bytes, pipeline->out + begin, length);
-	}
-	cut_output(pipeline, begin);
-	return spare;
-}
-
-static int
-append_as(struct pipeline *pipeline, const struct command *command,
-    bool by_digest)
-{
-	const size_t begin = pipeline->out_length;
-	struct pending pending = {.on_reply = command->on_reply,
-	    .arg = command->arg,
-	    .decode = command->decode,
-	    .limits = command->limits,
-	    .deadline = command->deadline,
-	    .withdraws = command->withdraws};
-
-	if (by_digest) {
-		pending.spare = make_spare(pipeline, command);
-		if (pending.spare == NULL)
-			return -1;
-	}
-	if (put_command(pipeline, command, by_digest) == -1) {
-		free(pending.spare);
-		cut_output(pipeline, begin);
-		return -1;
-	}
-	queue_all(pipeline, &pending, command->asking, command->replicas > 0);
-	return 0;
-}
-
+/* Nobody could ask again after NOSCRIPT if nobody awaits the reply. */
 static bool
 is_digest_due(const struct pipeline *pipeline, const struct command *command)
 {
 	if (command->script == NULL || pipeline->scripts == PIPELINE_BY_TEXT)
 		return false;
-	return !command->whole || pipeline->scripts == PIPELINE_BY_DIGEST;
+	return pipeline->scripts == PIPELINE_BY_DIGEST ||
+	       (command->again == AGAIN_NO && command->on_reply != NULL);
 }
 
-/* When memory is out, EVAL has its room: a renewal must not need more. */
+/* The answer to ASKING does not matter; that of the command is kept until WAIT
+ * has its own. */
 int
 pipeline_append(struct pipeline *pipeline, const struct command *command)
 {
-	bool by_digest = is_digest_due(pipeline, command);
+	const size_t begin = pipeline->out_length;
+	bool waits = command->replicas > 0;
+	struct pending pending = {.on_reply = waits ? NULL : command->on_reply,
+	    .arg = command->arg,
+	    .tag = command->tag,
+	    .limits = command->limits,
+	    .deadline = command->deadline,
+	    .by_digest = is_digest_due(pipeline, command),
+	    .joined = waits};
 
-	if (!pipeline_has_room(pipeline, command->asking,
-		command->replicas > 0))
+	if (pipeline->queued + command->asking + 1 + waits > PIPELINE_MAX)
 		return -1;
-	if (by_digest && append_as(pipeline, command, true) == 0)
-		return 0;
-	return append_as(pipeline, command, false);
+	if (put_command(pipeline, command, pending.by_digest) == -1) {
+		cut_output(pipeline, begin);
+		return -1;
+	}
+	if (command->asking)
+		queue_up(pipeline,
+		    (struct pending){.deadline = command->deadline});
+	queue_up(pipeline, pending);
+	if (waits)
+		queue_up(pipeline,
+		    (struct pending){.on_reply = command->on_reply,
+			.arg = command->arg,
+			.tag = command->tag,
+			.deadline = command->deadline});
+	return 0;
 }
 
 int64_t
@@ -334,7 +229,7 @@ pipeline_wrote(struct pipeline *pipeline, size_t length)
 	explicit_bzero(out + pipeline->out_length, length);
 }
 
-/* --- once more as EVAL ------------------------------------------------ */
+/* --- replies --------------------------------------------------------- */
 
 /* Some servers write "ERR NOSCRIPT". */
 static bool
@@ -353,7 +248,7 @@ denies_digests(const char *error)
 	return strcasestr(error, "EVALSHA") != NULL ||
 	       reply_denies_command(error) ||
 	       (reply_is(error, "ERR ") &&
-		   reply_judge(REPLY_ACQUIRING, error) == REPLY_REPORT);
+		   reply_judge_error(error) == VERDICT_REPORT);
 }
 
 static bool
@@ -363,151 +258,72 @@ denies_texts(const char *error)
 	       strcasestr(error, "`eval`") != NULL;
 }
 
-static bool
-is_too_late(const struct pipeline *pipeline, const struct pending *asked)
+/* Whether the command is to be sent again as a text, as it was sent by a digest
+ * that the server cannot use. A server that permits EVALSHA alone answers the
+ * text by saying so. */
+static enum again
+judge_script(struct pipeline *pipeline, const struct pending *asked,
+    const char *error)
 {
-	for (size_t i = 0; i < pipeline->queued; i++)
-		if (pipeline->queue[i].withdraws)
-			return true;
-	return clock_now() >= asked->deadline ||
-	       !pipeline_has_room(pipeline, asked->spare->asking,
-		   asked->joined);
-}
-
-static int
-put_spare(struct pipeline *pipeline, const struct spare *spare)
-{
-	const size_t begin = pipeline->out_length;
-
-	if ((!spare->asking || put_asking(pipeline) == 0) &&
-	    put_script(pipeline, spare->script, spare->argc, false) == 0 &&
-	    put_bytes(pipeline, spare->bytes, spare->length) == 0)
-		return 0;
-	cut_output(pipeline, begin);
-	return -1;
-}
-
-/* The WAIT that followed the digest is answered for nothing. */
-static bool
-send_again(struct pipeline *pipeline, const struct pending *asked)
-{
-	struct pending again = *asked;
-	struct pending *wait = asked->joined ? &pipeline->queue[0] : NULL;
-
-	if (is_too_late(pipeline, asked) ||
-	    put_spare(pipeline, asked->spare) == -1)
-		return false;
-	again.spare = NULL;
-	if (wait != NULL) {
-		again.on_reply = wait->on_reply;
-		wait->on_reply = NULL;
+	if (denies_texts(error))
+		pipeline->scripts = PIPELINE_BY_DIGEST;
+	if (!asked->by_digest)
+		return AGAIN_NO;
+	if (lacks_script(error)) {
+		if (pipeline->scripts == PIPELINE_BY_DIGEST)
+			pipeline->scripts = PIPELINE_ALL_SCRIPTS;
+		return AGAIN_AS_TEXT;
 	}
-	queue_all(pipeline, &again, asked->spare->asking, wait != NULL);
-	return true;
+	if (!denies_digests(error))
+		return AGAIN_NO;
+	pipeline->scripts = PIPELINE_BY_TEXT;
+	return AGAIN_AS_TEXT;
 }
 
-static struct pending
+static void
 take_oldest(struct pipeline *pipeline)
 {
-	struct pending oldest = pipeline->queue[0];
-
 	pipeline->queued--;
 	memmove(pipeline->queue, pipeline->queue + 1,
 	    pipeline->queued * sizeof(*pipeline->queue));
-	return oldest;
 }
 
-/* What was received goes with the reply, that of the command behind WAIT's. */
-static void
-deliver_answer(struct pipeline *pipeline, const struct pending *to,
-    struct reply_owned received, const struct reply *begun)
-{
-	struct reply_owned first = pipeline->first;
-	struct reply reply = *begun;
-
-	pipeline->first = (struct reply_owned){NULL, NULL};
-	reply.acks = first.value == NULL ? NULL : received.value;
-	reply.owned = first.value == NULL ? &received : &first;
-	reply.value = reply.owned->value;
-	reply.answer = reply.owned->answer;
-	if (reply.kind != REPLY_NO_ACCESS) {
-		reply.error = value_error(reply.value);
-		reply.kind = reply.error == NULL ? REPLY_VALUE : REPLY_ERROR;
-	}
-	reply.sent_at = to->sent_at;
-	if (to->on_reply != NULL)
-		to->on_reply(to->arg, &reply);
-	reply_free(&received);
-	reply_free(&first);
-}
-
-/* The server has run nothing, and nothing can be sent any more. */
-static void
-deliver_not_run(const struct pending *asked, const struct reply *begun)
-{
-	char failure[FAILURE_MAX];
-	struct reply reply = *begun;
-
-	snprintf(failure, sizeof(failure),
-	    "too late to send a script again to %.512s", begun->label);
-	reply.failure = failure;
-	reply.sent_at = CLOCK_NEVER;
-	reply.too_late = true;
-	if (asked->on_reply != NULL)
-		asked->on_reply(asked->arg, &reply);
-}
-
-/* Whether that was the answer to a digest that the server cannot use. If we
- * have no access, nothing is sent again. */
-static bool
-take_refusal(struct pipeline *pipeline, struct pending *asked,
-    const struct value *value, const struct reply *begun)
-{
-	const char *error = value_error(value);
-
-	if (error == NULL || begun->kind == REPLY_NO_ACCESS)
-		return false;
-	if (denies_texts(error))
-		pipeline->scripts = PIPELINE_BY_DIGEST;
-	if (asked->spare == NULL)
-		return false;
-	if (!lacks_script(error) && !denies_digests(error))
-		return false;
-	if (!lacks_script(error))
-		pipeline->scripts = PIPELINE_BY_TEXT;
-	if (send_again(pipeline, asked))
-		return true;
-	if (asked->joined) {
-		asked->on_reply = pipeline->queue[0].on_reply;
-		pipeline->queue[0].on_reply = NULL;
-	}
-	deliver_not_run(asked, begun);
-	return true;
-}
-
-bool
+/* What was received goes with the reply, that of the command behind WAIT's. If
+ * we have no access, nothing is to be sent again. Otherwise it is at once: the
+ * WAIT behind a command that was not run is answered for nobody. */
+void
 pipeline_deliver(struct pipeline *pipeline, struct value *value,
     const struct reply *begun)
 {
 	struct pending oldest = pipeline->queue[0];
-	struct reply_owned received = {.value = value};
+	struct value *first = pipeline->first;
+	struct reply reply = *begun;
+	const char *error = value_error(value);
 
-	if (oldest.decode != NULL && value_error(value) == NULL) {
-		received.answer = oldest.decode(value);
-		if (received.answer == NULL) {
-			value_free(value);
-			return false;
-		}
+	take_oldest(pipeline);
+	if (error != NULL && begun->kind != REPLY_NO_ACCESS)
+		reply.again = judge_script(pipeline, &oldest, error);
+	if (reply.again != AGAIN_NO && oldest.joined) {
+		oldest.on_reply = pipeline->queue[0].on_reply;
+		pipeline->queue[0].on_reply = NULL;
+		oldest.joined = false;
 	}
-	oldest = take_oldest(pipeline);
-	if (take_refusal(pipeline, &oldest, value, begun))
-		value_free(value);
-	else if (oldest.joined)
-		pipeline->first = received;
-	else
-		deliver_answer(pipeline, &oldest, received, begun);
-	free(oldest.spare);
-	return true;
+	pipeline->first = oldest.joined ? value : NULL;
+	if (oldest.joined)
+		return;
+	reply.acks = first != NULL ? value : NULL;
+	reply.owned = first != NULL ? &first : &value;
+	reply.value = *reply.owned;
+	if (reply.kind != REPLY_NO_ACCESS) {
+		reply.error = value_error(reply.value);
+		reply.kind = reply.error == NULL ? REPLY_VALUE : REPLY_ERROR;
+	}
+	reply.tag = oldest.tag;
+	reply.sent_at = oldest.sent_at;
+	if (oldest.on_reply != NULL)
+		oldest.on_reply(oldest.arg, &reply);
+	value_free(first);
+	value_free(value);
 }
 
 size_t
@@ -516,12 +332,9 @@ pipeline_drain(struct pipeline *pipeline, struct pending drained[PIPELINE_MAX])
 	size_t count = pipeline->queued;
 
 	memcpy(drained, pipeline->queue, count * sizeof(*drained));
-	for (size_t i = 0; i < count; i++) {
-		free(drained[i].spare);
-		drained[i].spare = NULL;
-	}
 	pipeline->queued = 0;
-	reply_free(&pipeline->first);
+	value_free(pipeline->first);
+	pipeline->first = NULL;
 	explicit_bzero(pipeline->out, pipeline->out_length);
 	pipeline->out_length = 0;
 	return count;

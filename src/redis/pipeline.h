@@ -1,13 +1,11 @@
 /* The commands of one connection, in the order in which they travel: bytes that
  * are not written yet, and handlers that await their reply.
  *
- * A script travels as its digest, unless it is to be sent as a whole. If the
- * server does not have it (NOSCRIPT) or does not permit EVALSHA, it has run
- * nothing, and the same command is sent again as EVAL on the same connection,
- * with all that belongs to it. Nobody else notices. It is too late for that if
- * a command that withdraws it has been sent, or its deadline has passed: then
- * the reply is that it was not run. If the server does not permit EVAL, that is
- * the reply, and all later commands travel as digests. */
+ * A script travels as its digest, unless it is sent again or nobody awaits its
+ * reply. If the server does not have it (NOSCRIPT) or does not permit EVALSHA,
+ * it has run nothing, and the reply asks for the same command again. If it does
+ * not permit EVAL, that is the reply, and all later commands travel as digests.
+ */
 #ifndef PIPELINE_H
 #define PIPELINE_H
 
@@ -34,34 +32,28 @@ struct command {
 	 * reply does not matter. */
 	reply_handler *on_reply;
 	void *arg;
-	/* Decodes a value that is no error: the reply's answer, which free(3)
-	 * frees. NULL: it does not answer this command, which breaks the
-	 * protocol and fails the connection. Without it any value will do. */
-	void *(*decode)(const struct value *value);
+	int tag; /* given back in the reply */
 	/* Of its answer; 0, 0: what suits commands about one lock. */
 	struct value_limits limits;
-	bool more;	/* another follows at once: one write for both */
-	bool whole;	/* EVAL at once: there is no time for NOSCRIPT */
-	bool withdraws; /* what was sent before it must not be sent again */
-	bool asking;	/* ASKING precedes it, as an ASK redirect demands */
+	enum again again; /* what the reply to the same command has asked for;
+			   * AGAIN_AS_TEXT: there is no time for NOSCRIPT */
+	bool more;	  /* another follows at once: one write for both */
+	bool asking;	  /* ASKING precedes it, as an ASK redirect demands */
 	/* Above 0: WAIT for so many replicas, at most so long, follows in the
 	 * same write. on_reply is called when both are answered. */
 	int replicas;
 	int64_t replicas_ms;
 };
 
-struct spare;
-
 struct pending {
-	struct spare *spare; /* to send it as EVAL, or NULL */
 	reply_handler *on_reply;
 	void *arg;
-	void *(*decode)(const struct value *value);
+	int tag;
 	struct value_limits limits;
 	int64_t deadline;
 	int64_t sent_at;
+	bool by_digest;
 	bool joined; /* its answer is delivered with the next one's, WAIT's */
-	bool withdraws;
 };
 
 struct pipeline {
@@ -72,7 +64,7 @@ struct pipeline {
 		PIPELINE_BY_TEXT,   /* the server permits EVAL alone */
 		PIPELINE_BY_DIGEST, /* the server permits EVALSHA alone */
 	} scripts;
-	struct reply_owned first; /* until WAIT is answered */
+	struct value *first; /* until WAIT is answered */
 	char *out; /* of secret.h: what is not written yet, AUTH included */
 	size_t out_length;
 };
@@ -101,15 +93,13 @@ void pipeline_stamp(struct pipeline *pipeline);
 void pipeline_wrote(struct pipeline *pipeline, size_t length);
 
 /* Delivers the answer to the oldest command, as a reply that the caller has
- * begun: its label, and for REPLY_NO_ACCESS its kind and error. Or appends the
- * command once more, see above: then there is something to write. Takes the
- * value. False, and nothing is delivered, when it does not answer the command.
- * The handler may do anything but end the pipeline. */
-bool pipeline_deliver(struct pipeline *pipeline, struct value *value,
+ * begun: its label, and for REPLY_NO_ACCESS its kind and error. Takes the
+ * value. The handler may do anything but end the pipeline. */
+void pipeline_deliver(struct pipeline *pipeline, struct value *value,
     const struct reply *begun);
 
 /* Takes all commands off, those not written included. Returns how many, which
- * are to be failed. None of them has a spare. */
+ * are to be failed. */
 size_t pipeline_drain(struct pipeline *pipeline,
     struct pending drained[PIPELINE_MAX]);
 

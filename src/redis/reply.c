@@ -12,42 +12,36 @@ enum { PREFIX_SIZE = 16 };
 
 static const struct row {
 	char prefix[40];
-	enum reply_verdict verdict[3]; /* by phase */
+	enum verdict verdict;
 } rows[] = {
-    {"ERR max number of clients", {REPLY_RETRY, REPLY_RETRY, REPLY_RETRY}},
-    {"LOADING", {REPLY_RETRY, REPLY_RETRY, REPLY_RETRY}},
-    {"BUSY", {REPLY_RETRY, REPLY_RETRY, REPLY_RETRY}},
-    {"MASTERDOWN", {REPLY_RETRY, REPLY_RETRY, REPLY_RETRY}},
-    {"NOREPLICAS", {REPLY_RETRY, REPLY_RETRY, REPLY_RETRY}},
-    {"OOM", {REPLY_RETRY, REPLY_RETRY, REPLY_RETRY}},
-    {"MISCONF", {REPLY_RETRY, REPLY_RETRY, REPLY_RETRY}},
-    {"TRYAGAIN", {REPLY_RETRY, REPLY_RETRY, REPLY_RETRY}},
-    {"CLUSTERDOWN", {REPLY_RETRY, REPLY_RETRY, REPLY_RETRY}},
-    {"READONLY", {REPLY_RECONNECT, REPLY_RECONNECT, REPLY_RECONNECT}},
-    {"UNBLOCKED", {REPLY_RECONNECT, REPLY_RECONNECT, REPLY_RECONNECT}},
-    {"WRONGTYPE", {REPLY_NOT_A_LOCK, REPLY_LOST, REPLY_REPORT}},
-    /* While holding, a refusal says nothing about the lock: passwords and
-     * rules change under long jobs, and may change back before the lease
-     * ends. */
-    {"NOAUTH", {REPLY_REFUSED, REPLY_RETRY, REPLY_REPORT}},
-    {"WRONGPASS", {REPLY_REFUSED, REPLY_RETRY, REPLY_REPORT}},
-    {"NOPERM", {REPLY_REFUSED, REPLY_RETRY, REPLY_REPORT}},
-    {"DENIED", {REPLY_REFUSED, REPLY_RETRY, REPLY_REPORT}},
+    {"ERR max number of clients", VERDICT_RETRY},
+    {"LOADING", VERDICT_RETRY},
+    {"BUSY", VERDICT_RETRY},
+    {"MASTERDOWN", VERDICT_RETRY},
+    {"NOREPLICAS", VERDICT_RETRY},
+    {"OOM", VERDICT_RETRY},
+    {"MISCONF", VERDICT_RETRY},
+    {"TRYAGAIN", VERDICT_RETRY},
+    {"CLUSTERDOWN", VERDICT_RETRY},
+    {"READONLY", VERDICT_ANEW},
+    {"UNBLOCKED", VERDICT_ANEW},
+    {"WRONGTYPE", VERDICT_WRONGTYPE},
+    {"NOAUTH", VERDICT_REFUSED},
+    {"WRONGPASS", VERDICT_REFUSED},
+    {"NOPERM", VERDICT_REFUSED},
+    {"DENIED", VERDICT_REFUSED},
     /* A denied command inside a script, in Redis 6 and in 7.2. */
-    {"ERR The user executing the script",
-	{REPLY_REFUSED, REPLY_RETRY, REPLY_REPORT}},
-    {"ERR ACL failure in script", {REPLY_REFUSED, REPLY_RETRY, REPLY_REPORT}},
+    {"ERR The user executing the script", VERDICT_REFUSED},
+    {"ERR ACL failure in script", VERDICT_REFUSED},
     /* Without EVAL there is no lock. Others are missing inside of a script, in
      * the words of Redis, of Redict and of Valkey. */
-    {"ERR unknown command", {REPLY_REFUSED, REPLY_RETRY, REPLY_REPORT}},
-    {"ERR Unknown Redis command", {REPLY_REFUSED, REPLY_RETRY, REPLY_REPORT}},
-    {"ERR Unknown Redict command", {REPLY_REFUSED, REPLY_RETRY, REPLY_REPORT}},
-    {"ERR Unknown command", {REPLY_REFUSED, REPLY_RETRY, REPLY_REPORT}},
+    {"ERR unknown command", VERDICT_REFUSED},
+    {"ERR Unknown Redis command", VERDICT_REFUSED},
+    {"ERR Unknown Redict command", VERDICT_REFUSED},
+    {"ERR Unknown command", VERDICT_REFUSED},
     /* A server that is too old: "... not allowed", but not the command. */
-    {"ERR Write commands", {REPLY_REPORT, REPLY_RETRY, REPLY_REPORT}},
-    /* Any other error: while acquiring it is reported at once, or refused if
-     * the words say so; while holding the lease decides. */
-    {"", {REPLY_REPORT, REPLY_RETRY, REPLY_REPORT}},
+    {"ERR Write commands", VERDICT_REPORT},
+    {"", VERDICT_REPORT},
 };
 
 static const char doubtful[][PREFIX_SIZE] = {"LOADING", "MASTERDOWN",
@@ -98,24 +92,16 @@ static const struct {
  * its own. */
 static const char of_a_cluster[][PREFIX_SIZE] = {"MOVED ", "ASK ", "CROSSSLOT"};
 
-struct reply_owned
+struct value *
 reply_take(const struct reply *reply)
 {
-	struct reply_owned taken = {NULL, NULL};
+	struct value *value = NULL;
 
 	if (reply->value != NULL) {
-		taken = *reply->owned;
-		*reply->owned = (struct reply_owned){NULL, NULL};
+		value = *reply->owned;
+		*reply->owned = NULL;
 	}
-	return taken;
-}
-
-void
-reply_free(struct reply_owned *owned)
-{
-	free(owned->answer);
-	value_free(owned->value);
-	*owned = (struct reply_owned){NULL, NULL};
+	return value;
 }
 
 bool
@@ -149,8 +135,8 @@ static bool
 repeats_transient(const char *error)
 {
 	for (const struct row *row = rows; *row->prefix != '\0'; row++)
-		if ((row->verdict[REPLY_ACQUIRING] == REPLY_RETRY ||
-			row->verdict[REPLY_ACQUIRING] == REPLY_RECONNECT) &&
+		if ((row->verdict == VERDICT_RETRY ||
+			row->verdict == VERDICT_ANEW) &&
 		    strstr(error, row->prefix) != NULL)
 			return true;
 	return false;
@@ -170,12 +156,27 @@ reply_denies_command(const char *error)
 	return false;
 }
 
-enum reply_verdict
-reply_judge(enum reply_phase phase, const char *error)
+enum verdict
+reply_judge_error(const char *error)
 {
-	if (phase == REPLY_ACQUIRING && reply_denies_command(error))
-		return REPLY_REFUSED;
-	return find_row(error)->verdict[phase];
+	return reply_denies_command(error) ? VERDICT_REFUSED
+					   : find_row(error)->verdict;
+}
+
+enum verdict
+reply_judge(const struct reply *reply)
+{
+	enum verdict verdict = VERDICT_VALUE;
+
+	if (reply->again != AGAIN_NO)
+		verdict = VERDICT_AGAIN;
+	else if (reply->error != NULL)
+		verdict = reply_judge_error(reply->error);
+	else if (reply->value == NULL)
+		verdict = reply->permanent ? VERDICT_DEAD : VERDICT_SILENT;
+	if (reply->kind == REPLY_NO_ACCESS && verdict != VERDICT_RETRY)
+		return VERDICT_REFUSED;
+	return verdict;
 }
 
 bool

@@ -18,14 +18,15 @@ enum reply_kind {
 	 * the same, as another user or in another db. */
 	REPLY_NO_ACCESS,
 	REPLY_NONE, /* nothing was received */
-	/* Only lock/single.h answers so: */
+	/* Only lock/single.h answers so, which counts as silence: */
 	REPLY_TOO_FEW, /* replicas have what was done; it may pass */
 };
 
-/* What the reply points at, until somebody takes it. */
-struct reply_owned {
-	struct value *value;
-	void *answer;
+/* The server ran nothing: the same command will do, with this in its member
+ * again. Whoever has asked makes it again, as nobody has kept it. */
+enum again {
+	AGAIN_NO,
+	AGAIN_AS_TEXT, /* the server lacks the script, or denies EVALSHA */
 };
 
 /* Valid while it is handled, with all that it points at, unless the handler
@@ -35,15 +36,14 @@ struct reply {
 	/* The answer, if there is one: with REPLY_VALUE, with REPLY_ERROR, and
 	 * perhaps with REPLY_NO_ACCESS. */
 	const struct value *value;
-	/* What the decode of the command has made of it, if it is no error and
-	 * there is one. Its texts lie in the value. */
-	const void *answer;
-	struct reply_owned *owned; /* both, see reply_take */
+	struct value **owned; /* the same, see reply_take */
 	/* The words of the error, or of the refusal; else NULL. */
 	const char *error;
 	/* Without a value, why there is none: a line that names the server. */
 	const char *failure;
+	enum again again;	  /* with REPLY_ERROR */
 	const struct value *acks; /* of WAIT, NULL without */
+	int tag;		  /* of the command */
 	const char *label;	  /* of the server, for messages */
 	/* The clock just before the command was written, CLOCK_NEVER when it
 	 * never was. Without a value and with a sent_at the server may or may
@@ -53,9 +53,6 @@ struct reply {
 	 * a certificate, an option or the server is changed. Never once the
 	 * server has answered, as that may be changed back. */
 	bool permanent;
-	/* Without a value: not run, and another command that withdraws it may
-	 * have overtaken it. So it must not be sent again as it is. */
-	bool too_late;
 };
 
 /* Room for a failure. */
@@ -63,24 +60,30 @@ enum { REPLY_FAILURE_MAX = 1408 };
 
 typedef void reply_handler(void *arg, const struct reply *reply);
 
-/* Value and answer, or NULL, for the caller to free: they outlive the handler
- * then. */
-struct reply_owned reply_take(const struct reply *reply);
-void reply_free(struct reply_owned *owned);
+/* The value, or NULL, for the caller to free: it outlives the handler then. */
+struct value *reply_take(const struct reply *reply);
 
-enum reply_phase { REPLY_ACQUIRING, REPLY_HOLDING, REPLY_RELEASING };
-
-enum reply_verdict {
-	REPLY_RETRY,	  /* the server is busy with itself: back off */
-	REPLY_RECONNECT,  /* not the server to talk to: resolve and connect */
-	REPLY_NOT_A_LOCK, /* the key holds something else */
-	REPLY_REFUSED,	  /* password, ACL: a person must act */
-	REPLY_LOST,	  /* the lock is gone */
-	REPLY_REPORT,	  /* report it, there is nothing else to do */
+/* What a reply means for whoever has asked. What a lock does about it while it
+ * is acquired, held or released stands in acquire.c, lease.c and release.c. */
+enum verdict {
+	VERDICT_VALUE,
+	VERDICT_AGAIN,	   /* at once: see enum again */
+	VERDICT_RETRY,	   /* the server is busy with itself: back off */
+	VERDICT_ANEW,	   /* not the server to talk to: find and connect */
+	VERDICT_SILENT,	   /* no reply, but the next command may have one */
+	VERDICT_DEAD,	   /* no reply, nor will there be one */
+	VERDICT_WRONGTYPE, /* a key holds something else */
+	/* Password, access rules, a command that does not exist: a person must
+	 * act. */
+	VERDICT_REFUSED,
+	VERDICT_REPORT, /* an error that nobody has foreseen */
 };
 
+/* If the server refused AUTH or SELECT, that is what the verdict is about,
+ * whatever the value is. */
+enum verdict reply_judge(const struct reply *reply);
 /* error is the text of an error, without the leading '-'. */
-enum reply_verdict reply_judge(enum reply_phase phase, const char *error);
+enum verdict reply_judge_error(const char *error);
 
 /* Whether another server may be the one to talk to now: the primary, or the
  * owner of the slot. */

@@ -92,6 +92,14 @@ server_drop(struct server *server)
 }
 
 void
+server_reject(struct server *server)
+{
+	conn_reject(server->conn);
+	if (server->slot != NULL)
+		slot_drop(server->slot);
+}
+
+void
 server_doubt(struct server *server)
 {
 	if (server->sentinel != NULL)

@@ -27,6 +27,10 @@ int server_send(struct server *server, const struct command *command);
  * returns. */
 void server_drop(struct server *server);
 
+/* The same, where a reply is no answer to the command, which breaks the
+ * protocol: server_error says so. */
+void server_reject(struct server *server);
+
 /* The same where sentinels can be asked for another primary: this one may not
  * be it any more. */
 void server_doubt(struct server *server);

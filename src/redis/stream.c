@@ -5,20 +5,15 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
+#include "redis/socket.h"
 #include "redis/tls/tls_context.h"
 #include "redis/tls/tls_names.h"
 
-/* A peer that has vanished is noticed even when nothing is sent. */
-enum { KEEPALIVE_IDLE_S = 15, KEEPALIVE_INTERVAL_S = 5, KEEPALIVE_COUNT = 3 };
-enum { USER_TIMEOUT_MS = 20000 };
 enum { DAY_S = 24 * 60 * 60 };
 
 /* A record and its header. */
@@ -42,42 +37,15 @@ struct stream_tls {
 
 /* --- the socket ------------------------------------------------------- */
 
-static void
-tune_tcp(int fd)
-{
-	const struct {
-		int level, name, value;
-	} tuned[] = {
-	    {IPPROTO_TCP, TCP_NODELAY, 1},
-	    {SOL_SOCKET, SO_KEEPALIVE, 1},
-	    {IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S},
-	    {IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL_S},
-	    {IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_COUNT},
-	    {IPPROTO_TCP, TCP_USER_TIMEOUT, USER_TIMEOUT_MS},
-	};
-
-	/* Each is a help that the deadlines do not depend on. */
-	for (size_t i = 0; i < sizeof(tuned) / sizeof(*tuned); i++)
-		setsockopt(fd, tuned[i].level, tuned[i].name, &tuned[i].value,
-		    sizeof(tuned[i].value));
-}
-
 int
 stream_open(struct stream *stream, const struct resolve_address *to)
 {
-	int fd = socket(to->addr.ss_family,
-	    SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
-	stream->fd.fd = fd;
+	stream->fd.fd = socket_open(to);
 	stream->fd.events = POLLOUT;
-	if (fd == -1)
+	if (stream->fd.fd == -1)
 		return -1;
-	if (to->addr.ss_family != AF_UNIX)
-		tune_tcp(fd);
 	loop_add(stream->loop, &stream->fd);
-	if (connect(fd, (const struct sockaddr *)&to->addr, to->length) == 0)
-		return 1;
-	return errno == EINPROGRESS ? 0 : -1;
+	return socket_connect(stream->fd.fd, to);
 }
 
 void
@@ -93,11 +61,7 @@ stream_move(struct stream *to, struct stream *from)
 int
 stream_connected(const struct stream *stream)
 {
-	int error = 0;
-	socklen_t size = sizeof(error);
-
-	getsockopt(stream->fd.fd, SOL_SOCKET, SO_ERROR, &error, &size);
-	return error;
+	return socket_error(stream->fd.fd);
 }
 
 const char *
@@ -226,7 +190,7 @@ push(struct stream_tls *tls)
 	while (pending(tls, tls->out) > 0) {
 		char *data = NULL;
 		long size = lib->BIO_ctrl(tls->out, BIO_CTRL_INFO, 0, &data);
-		ssize_t sent = send(tls->fd, data, (size_t)size, MSG_NOSIGNAL);
+		ssize_t sent = socket_write(tls->fd, data, (size_t)size);
 		if (sent == -1 && errno == EINTR)
 			continue;
 		if (sent == -1)
@@ -246,7 +210,7 @@ static ssize_t
 pull(struct stream_tls *tls)
 {
 	unsigned char chunk[TLS_CHUNK];
-	ssize_t got = recv(tls->fd, chunk, sizeof(chunk), 0);
+	ssize_t got = socket_read(tls->fd, chunk, sizeof(chunk));
 
 	if (got == -1 && errno == EINTR)
 		errno = EAGAIN;
@@ -466,15 +430,14 @@ ssize_t
 stream_read(struct stream *stream, void *data, size_t size)
 {
 	return stream->tls != NULL ? read_tls(stream->tls, data, size)
-				   : recv(stream->fd.fd, data, size, 0);
+				   : socket_read(stream->fd.fd, data, size);
 }
 
 ssize_t
 stream_write(struct stream *stream, const void *data, size_t size)
 {
-	return stream->tls != NULL
-		   ? write_tls(stream->tls, data, size)
-		   : send(stream->fd.fd, data, size, MSG_NOSIGNAL);
+	return stream->tls != NULL ? write_tls(stream->tls, data, size)
+				   : socket_write(stream->fd.fd, data, size);
 }
 
 bool
@@ -496,16 +459,7 @@ stream_has_unsent(const struct stream *stream)
 bool
 stream_address(const struct stream *stream, char *text, size_t size)
 {
-	struct sockaddr_storage peer = {.ss_family = AF_UNSPEC};
-	socklen_t length = sizeof(peer);
-	const void *address = &((struct sockaddr_in *)&peer)->sin_addr;
-
-	if (getpeername(stream->fd.fd, (struct sockaddr *)&peer, &length) == -1)
-		return false;
-	if (peer.ss_family == AF_INET6)
-		address = &((struct sockaddr_in6 *)&peer)->sin6_addr;
-	return peer.ss_family != AF_UNIX && inet_ntop(peer.ss_family, address,
-						text, (socklen_t)size) != NULL;
+	return socket_address(stream->fd.fd, text, size);
 }
 
 static void
@@ -586,6 +540,6 @@ stream_close(struct stream *stream)
 	}
 	stream->tls = NULL;
 	if (stream->fd.fd != -1)
-		close(stream->fd.fd);
+		socket_close(stream->fd.fd);
 	stream->fd.fd = -1;
 }

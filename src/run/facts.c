@@ -59,18 +59,6 @@ facts_say_lost(const struct facts *facts)
 	return event_rows[facts->ending].outcome == EVENT_OUTCOME_LOST;
 }
 
-/* Once a lock is lost, that reason stays. */
-static void
-take_ending(struct facts *facts, const struct event *event)
-{
-	if (facts_say_lost(facts) || event->ending < facts->ending)
-		return;
-	facts->ending = event->ending;
-	facts->status = event->status;
-	if (facts_say_lost(facts))
-		note_time(&facts->freed_at);
-}
-
 void
 facts_take(struct facts *facts, const struct event *event)
 {
@@ -87,7 +75,13 @@ facts_take(struct facts *facts, const struct event *event)
 		note_time(&facts->started_at);
 		break;
 	case EVENT_ENDING:
-		take_ending(facts, event);
+		/* Once a lock is lost, that reason stays. */
+		if (facts_say_lost(facts) || event->ending < facts->ending)
+			break;
+		facts->ending = event->ending;
+		facts->status = event->status;
+		if (facts_say_lost(facts))
+			note_time(&facts->freed_at);
 		break;
 	case EVENT_RELEASED:
 	case EVENT_KEPT:

@@ -1,248 +1,120 @@
-/* States of a hold. The lock is acquired with a short lease: if the reply is
- * lost, nobody knows the token, and the lock must not last for hours. Then one
- * renewal lengthens the lease, and only a lease of full length is announced.
- *
- *   ACQUIRE --held--> LENGTHEN --renewed--> PRINT --printed--> DONE
- *      |                 |                    |                 ^
- *      |                 +--signal, silence,--+                 |
- *      |                 |  lost, no output                     |
- *      |                 +--> RELEASE --------------------------+
- *      |                                                        |
- *      +--signal, time out, refused ----------------------------+
- */
-#include "run/run.h"
-
+/* The lock of a hold is acquired with a short lease: if the reply is lost,
+ * nobody knows the token, and the lock must not last for hours. Then one
+ * renewal lengthens the lease, and only a lease of full length is announced. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/exitcode.h"
-#include "base/mem.h"
-#include "run/locks.h"
-
-enum hold_state {
-	HOLD_ACQUIRE,
-	HOLD_LENGTHEN,
-	HOLD_PRINT,
-	HOLD_RELEASE,
-	HOLD_DONE,
-};
-
-struct hold {
-	struct locks locks;    /* only one */
-	struct loop_fd output; /* stdout, in PRINT */
-
-	enum hold_state state;
-	bool writable;	       /* stdout is, in PRINT */
-	int printed;	       /* so many bytes of the token's line */
-	int64_t granted_until; /* LENGTHEN: the lease before it */
-	int64_t give_up_at;    /* likewise */
-};
-
-/* --- acquire ----------------------------------------------------------- */
+#include "run/run.h"
 
 static void
 on_output(void *arg, short revents)
 {
-	struct hold *hold = arg;
+	struct output *output = arg;
 
 	(void)revents;
-	hold->writable = true;
+	output->writable = true;
 }
 
 /* A write(2) that blocks could not be interrupted: signals are blocked. */
 static void
-begin_print(struct hold *hold)
+begin_print(struct run *run)
 {
-	locks_emit(&hold->locks, (struct event){.type = EVENT_HELD,
-				     .ms = hold->locks.opts->hold_ms});
-	hold->state = HOLD_PRINT;
-	loop_add(hold->locks.loop, &hold->output);
+	run_enter(run, RUN_PRINT);
+	events_emit(run->events,
+	    &(struct event){.type = EVENT_HELD, .ms = run->opts->hold_ms});
+	run->output.fd = (struct loop_fd){.fd = STDOUT_FILENO,
+	    .events = POLLOUT,
+	    .on_ready = on_output,
+	    .arg = &run->output};
+	loop_add(run->loop, &run->output.fd);
 }
 
-static void
-hold_on_held(struct hold *hold)
+void
+hold_start(struct run *run)
 {
-	struct set *set = &hold->locks.set;
-	int64_t *ttl_ms = &hold->locks.configs[0].ttl_ms;
+	struct lock_config *config = &run->configs[0]; /* the only one */
 
-	observer_report_acquired(&hold->locks.observer);
-	if (*ttl_ms == hold->locks.opts->hold_ms) {
-		begin_print(hold);
+	if (config->ttl_ms == run->opts->hold_ms) {
+		begin_print(run);
 		return;
 	}
-	hold->state = HOLD_LENGTHEN;
-	hold->granted_until = set->valid_until;
-	hold->give_up_at = clock_min(set->valid_until,
-	    clock_now() + hold->locks.opts->server_timeout_ms);
-	*ttl_ms = hold->locks.opts->hold_ms;
-	set_renew(set);
-}
-
-static void
-hold_step_acquire(struct hold *hold)
-{
-	struct locks *locks = &hold->locks;
-
-	locks_step(locks);
-	if (locks->state == LOCKS_HELD)
-		hold_on_held(hold);
-	if (locks->state == LOCKS_UNAVAILABLE)
-		locks_add_ending(locks, ENDING_UNAVAILABLE, EVENT_THEN_NOTHING);
-	if (locks->state == LOCKS_UNAVAILABLE || locks->state == LOCKS_FAILED)
-		hold->state = HOLD_DONE;
-}
-
-/* --- while the lock is held --------------------------------------------- */
-
-static void
-hold_release(struct hold *hold)
-{
-	hold->state = HOLD_RELEASE;
-	loop_remove(hold->locks.loop, &hold->output);
-	set_release(&hold->locks.set, 0,
-	    &(struct request_run){.status = REQUEST_NO_JOB});
+	run_enter(run, RUN_LENGTHEN);
+	run->limits.granted_until = run->set.valid_until;
+	run->limits.give_up_at = clock_min(run->set.valid_until,
+	    clock_now() + run->opts->server_timeout_ms);
+	config->ttl_ms = run->opts->hold_ms;
+	set_renew(&run->set);
 }
 
 /* Whether the lock is not to be held any more, and is being released. */
 static bool
-must_release(struct hold *hold, int64_t until)
+must_release(struct run *run, int64_t until)
 {
-	struct locks *locks = &hold->locks;
-	const struct set *set = &locks->set;
-	bool late = locks->loop->now >= until;
+	bool is_late = run->loop->now >= until;
 
-	observer_watch_lease(&locks->observer);
-	if (!locks_obey(locks)) {
-		if (set->state == LOCK_LOST)
-			locks_add_ending(locks, ENDING_LOST,
+	if (!relay_obey(run)) {
+		if (run->set.state == LOCK_LOST)
+			run_add_ending(run, ENDING_LOST, EVENT_THEN_NOTHING);
+		else if (is_late && run->state == RUN_LENGTHEN)
+			run_add_ending(run, ENDING_UNAVAILABLE,
 			    EVENT_THEN_NOTHING);
-		else if (late && hold->state == HOLD_LENGTHEN)
-			locks_add_ending(locks, ENDING_UNAVAILABLE,
-			    EVENT_THEN_NOTHING);
-		else if (late)
-			ending_add_text(locks->events, ENDING_LEASE_OVER, NULL);
+		else if (is_late)
+			ending_add_text(run->events, ENDING_LEASE_OVER, NULL);
 	}
-	if (locks->events->facts->ending == ENDING_NONE) {
-		locks_wake_at(locks, until);
+	if (run->events->facts->ending == ENDING_NONE) {
+		run_wake_at(run, until);
 		return false;
 	}
-	hold_release(hold);
+	loop_remove(run->loop, &run->output.fd);
+	run_release(run);
 	return true;
 }
 
-static void
-hold_step_lengthen(struct hold *hold)
+void
+run_step_lengthen(struct run *run)
 {
-	const struct set *set = &hold->locks.set;
+	const struct set *set = &run->set;
 
-	if (set->state == LOCK_HELD && set->valid_until > hold->granted_until)
-		begin_print(hold);
+	if (set->state == LOCK_HELD &&
+	    set->valid_until > run->limits.granted_until)
+		begin_print(run);
 	else
-		must_release(hold, hold->give_up_at);
+		must_release(run, run->limits.give_up_at);
 }
 
 /* 0, or -1 with errno. close(2) reports what a file system finds out late. */
 static int
-print_token(struct hold *hold)
+print_token(struct run *run)
 {
+	struct output *output = &run->output;
 	char line[TOKEN_SIZE + 1];
-	int length = snprintf(line, sizeof(line), "%s\n",
-	    hold->locks.set.about->claim.token);
+	int length =
+	    snprintf(line, sizeof(line), "%s\n", run->set.about->claim.token);
 
-	while (hold->printed < length) {
-		ssize_t wrote = write(STDOUT_FILENO, line + hold->printed,
-		    (size_t)(length - hold->printed));
+	while (output->printed < length) {
+		ssize_t wrote = write(STDOUT_FILENO, line + output->printed,
+		    (size_t)(length - output->printed));
 		if (wrote == -1)
 			return -1;
-		hold->printed += (int)wrote;
+		output->printed += (int)wrote;
 	}
 	return close(STDOUT_FILENO);
 }
 
-static void
-hold_step_print(struct hold *hold)
+void
+run_step_print(struct run *run)
 {
-	if (must_release(hold, hold->locks.set.valid_until) || !hold->writable)
+	if (must_release(run, run->set.valid_until) || !run->output.writable)
 		return;
-	hold->writable = false;
-	if (print_token(hold) == 0) {
-		hold->state = HOLD_DONE;
+	run->output.writable = false;
+	if (print_token(run) == 0) {
+		run_enter(run, RUN_DONE);
 	} else if (errno != EAGAIN) {
-		ending_add_text(hold->locks.events, ENDING_NO_TOKEN,
-		    strerror(errno));
-		hold_release(hold);
+		ending_add_text(run->events, ENDING_NO_TOKEN, strerror(errno));
+		loop_remove(run->loop, &run->output.fd);
+		run_release(run);
 	}
-}
-
-static void
-hold_step_release(struct hold *hold)
-{
-	struct locks *locks = &hold->locks;
-	const struct set *set = &locks->set;
-
-	if (set->state == LOCK_RELEASING && !locks_is_hurried(locks))
-		return;
-	hold->state = HOLD_DONE;
-	if (set->state == LOCK_RELEASING || set->outcome == LOCK_UNCONFIRMED)
-		locks_emit(locks, (struct event){.type = EVENT_UNCONFIRMED,
-				      .why = set->about->error});
-	else if (!facts_say_lost(locks->events->facts))
-		observer_report_release(&locks->observer);
-}
-
-/* --- the run of it ------------------------------------------------------- */
-
-static void
-hold_step(struct hold *hold)
-{
-	static void (*const steps[])(struct hold *) = {
-	    [HOLD_ACQUIRE] = hold_step_acquire,
-	    [HOLD_LENGTHEN] = hold_step_lengthen,
-	    [HOLD_PRINT] = hold_step_print,
-	    [HOLD_RELEASE] = hold_step_release,
-	};
-	enum hold_state before;
-
-	set_step(&hold->locks.set);
-	do {
-		before = hold->state;
-		steps[before](hold);
-	} while (hold->state != before && hold->state != HOLD_DONE);
-}
-
-static void
-acquire_and_print(struct hold *hold)
-{
-	if (strpbrk(hold->locks.opts->keys[0].name, "*?[") != NULL)
-		locks_emit(&hold->locks,
-		    (struct event){.type = EVENT_LIKE_GLOB});
-	locks_begin(&hold->locks);
-	do
-		hold_step(hold);
-	while (hold->state != HOLD_DONE && locks_turn(&hold->locks));
-}
-
-int
-hold(const struct opts *opts, struct loop *loop, const struct events *events,
-    struct signals *signals)
-{
-	struct hold *hold = mem_alloc(sizeof(*hold));
-
-	hold->output = (struct loop_fd){.fd = STDOUT_FILENO,
-	    .events = POLLOUT,
-	    .on_ready = on_output,
-	    .arg = hold};
-	hold->locks.opts = opts;
-	hold->locks.events = events;
-	hold->locks.loop = loop;
-	if (locks_init(&hold->locks, signals, NULL) == 0)
-		acquire_and_print(hold);
-	loop_remove(loop, &hold->output);
-	locks_fini(&hold->locks);
-	free(hold);
-	return ending_finish(events);
 }

@@ -1,128 +1,129 @@
-#include "run/observer.h"
-
+/* Reports what has changed about the locks since it last looked: that one is
+ * waited for or held, that renewals fail, that servers do not count, how the
+ * release went. Decides nothing. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "job/process.h"
 #include "lock/redlock.h"
+#include "run/run.h"
 
 enum { PAUSE_MIN_MS = 200, TROUBLE_MIN_MS = 2000, END_DIFFERS_MS = 2000 };
 
 static void
-observer_emit(const struct observer *observer, const struct lock *lock,
-    struct event event)
+emit(const struct run *run, const struct lock *lock, struct event event)
 {
 	event.name = lock->config->name;
-	events_emit(observer->events, &event);
-}
-
-void
-observer_init(struct observer *observer, const struct opts *opts,
-    const struct events *events, struct set *set)
-{
-	struct event event = {.count = (int64_t)opts->server_count};
-
-	*observer = (struct observer){.opts = opts,
-	    .events = events,
-	    .set = set,
-	    .began_at = clock_now()};
-	event.type = event.count == 2 ? EVENT_TWO_SERVERS : EVENT_EVEN_SERVERS;
-	if (event.count % 2 == 0)
-		events_emit(events, &event);
-	events_emit(events, &(struct event){.type = EVENT_BEGUN});
+	events_emit(run->events, &event);
 }
 
 /* --- acquire ---------------------------------------------------------- */
 
+static void
+report_begin(struct run *run)
+{
+	int64_t count = (int64_t)run->opts->server_count;
+	int64_t now = clock_now();
+
+	run->observer.began_at = run->observer.silent_since = now;
+	run->observer.silence = OBSERVER_SILENCE;
+	if (run->opts->action == OPTS_HOLD &&
+	    strpbrk(run->opts->keys[0].name, "*?[") != NULL)
+		events_emit(run->events,
+		    &(struct event){.type = EVENT_LIKE_GLOB});
+	if (count % 2 == 0)
+		events_emit(run->events,
+		    &(struct event){.type = count == 2 ? EVENT_TWO_SERVERS
+						       : EVENT_EVEN_SERVERS,
+			.count = count});
+	events_emit(run->events, &(struct event){.type = EVENT_BEGUN});
+}
+
 /* A hold or a pause ends at the time that is shown of it, unless it is
  * extended. */
 static bool
-is_same_end(const struct holder *a, const struct holder *b)
+is_same_holder(const struct holder *a, const struct holder *b)
 {
 	int64_t later_ms =
 	    b->reported_at + b->left_ms - a->reported_at - a->left_ms;
 
-	return !holder_has_end(a) ||
-	       (later_ms < END_DIFFERS_MS && later_ms > -END_DIFFERS_MS);
-}
-
-static bool
-is_same_holder(const struct holder *a, const struct holder *b)
-{
 	return a->state == b->state && a->order == b->order &&
 	       a->others_queued == b->others_queued && a->count == b->count &&
 	       a->permits == b->permits && strcmp(a->host, b->host) == 0 &&
-	       strcmp(a->pid, b->pid) == 0 && is_same_end(a, b);
+	       strcmp(a->pid, b->pid) == 0 &&
+	       (!holder_has_end(a) || llabs(later_ms) < END_DIFFERS_MS);
 }
 
-void
-observer_watch_holder(struct observer *observer, const struct lock *lock)
+/* Before the holder is reported: once, if that is an outer run, which does not
+ * end before this one. */
+static void
+watch_holder(struct run *run, const struct lock *lock)
 {
 	const struct holder *holder = &lock->holder;
-	const struct holder *self = &lock->claim.self;
 
-	if (observer->outer_holds || holder->state != HOLDER_KNOWN ||
-	    strcmp(holder->host, self->host) != 0 ||
+	if (run->observer.outer_holds || holder->state != HOLDER_KNOWN ||
+	    strcmp(holder->host, lock->claim.self.host) != 0 ||
 	    !process_is_above((pid_t)strtol(holder->pid, NULL, 10)))
 		return;
-	observer->outer_holds = true;
-	observer_emit(observer, lock,
-	    (struct event){.type = EVENT_NEST_UNKNOWN});
+	run->observer.outer_holds = true;
+	emit(run, lock, (struct event){.type = EVENT_NEST_UNKNOWN});
 }
 
 static void
-watch_wait(struct observer *observer, const struct lock *lock)
+watch_wait(struct run *run, const struct lock *lock)
 {
+	struct observer *observer = &run->observer;
 	bool waits = observer->waiting == lock->config->key;
 	bool was_paused = waits && observer->holder.state == HOLDER_PAUSED;
 
 	if (waits && observer->position == lock->queue.position &&
 	    is_same_holder(&observer->holder, &lock->holder))
 		return;
-	observer_watch_holder(observer, lock);
+	watch_holder(run, lock);
 	observer->waited = true;
 	observer->waiting = lock->config->key;
 	observer->position = lock->queue.position;
 	observer->holder = lock->holder;
-	observer_emit(observer, lock,
+	emit(run, lock,
 	    (struct event){.type = EVENT_WAITING,
 		.ms = clock_now() - observer->began_at,
 		.holder = &lock->holder,
 		.position = lock->queue.position + 1});
 	/* The first message has said it already. */
 	if (lock->holder.state == HOLDER_PAUSED && !was_paused)
-		observer_emit(observer, lock,
+		emit(run, lock,
 		    (struct event){.type = EVENT_WAITS_PAUSE,
 			.minor = !waits,
 			.holder = &lock->holder});
 }
 
 static void
-watch_queue(struct observer *observer, const struct lock *lock)
+watch_queue(struct run *run, const struct lock *lock)
 {
 	struct event event = {.type = EVENT_NO_QUEUE,
 	    .why = lock->no_queue,
 	    /* It is in the nature of the key's name. */
 	    .minor = claim_top_tier(lock->config) == CLAIM_PLAIN};
 
-	if (observer->no_queue || lock->no_queue[0] == '\0')
+	if (run->observer.no_queue || lock->no_queue[0] == '\0')
 		return;
-	observer->no_queue = true;
+	run->observer.no_queue = true;
 	if (lock->claim.outer != NULL)
 		event.type = EVENT_NEST_HIDDEN;
-	else if (set_is_majority(observer->set))
+	else if (set_is_majority(&run->set))
 		event.type = EVENT_NEST_UNCOUNTED;
-	observer_emit(observer, lock, event);
+	emit(run, lock, event);
 }
 
 /* A server that restarts is back in a moment. Silence for --server-timeout ends
  * the run, and that message has the same reason, so nothing is reported before.
  * Only error replies can last longer, as a waiter continues despite them. */
 static void
-watch_silence(struct observer *observer, const struct lock *lock, bool is_calm)
+watch_silence(struct run *run, const struct lock *lock, bool is_calm)
 {
-	int64_t timeout_ms = observer->opts->server_timeout_ms;
+	struct observer *observer = &run->observer;
+	int64_t timeout_ms = run->opts->server_timeout_ms;
 	int64_t now = clock_now();
 	int64_t lasts_ms = TROUBLE_MIN_MS;
 
@@ -140,20 +141,20 @@ watch_silence(struct observer *observer, const struct lock *lock, bool is_calm)
 	if (observer->silence == OBSERVER_SILENCE_REPORTED ||
 	    now < observer->silent_since + lasts_ms)
 		return;
-	observer_emit(observer, lock,
+	emit(run, lock,
 	    (struct event){.type = EVENT_NO_REPLY,
 		.minor = observer->silence == OBSERVER_SILENCE,
-		.why = observer->set->error});
+		.why = run->set.error});
 	observer->waited = true;
 	observer->silence++;
 	/* The next reply shows whether anything has changed. */
 	observer->waiting = NULL;
 }
 
-void
-observer_watch_acquire(struct observer *observer)
+static void
+watch_acquire(struct run *run)
 {
-	struct set *set = observer->set;
+	struct set *set = &run->set;
 	const struct lock *lock = set->about;
 	bool is_calm;
 
@@ -161,158 +162,153 @@ observer_watch_acquire(struct observer *observer)
 	if (set->backing_out)
 		return;
 	if (set->lost_early != NULL)
-		events_emit(observer->events,
+		events_emit(run->events,
 		    &(struct event){.type = EVENT_LOST_EARLY,
 			.name = set->lost_early->name});
 	set->lost_early = NULL;
 	is_calm = set_is_calm(set);
 	if (lock->holder.state != HOLDER_UNSEEN) {
-		watch_queue(observer, lock);
+		watch_queue(run, lock);
 		if (set->answered &&
-		    (is_calm || observer->silence < OBSERVER_SILENCE_NOTED))
-			watch_wait(observer, lock);
+		    (is_calm || run->observer.silence < OBSERVER_SILENCE_NOTED))
+			watch_wait(run, lock);
 	}
-	watch_silence(observer, lock, is_calm);
+	watch_silence(run, lock, is_calm);
 }
 
 /* A nested run is no run of its own. */
 static void
-report_no_history(const struct observer *observer, const struct lock *lock)
+report_no_history(const struct run *run, const struct lock *lock)
 {
 	const char *why = "several servers keep none";
 
 	if (lock->config->history_ms == 0 || lock->claim.outer != NULL ||
-	    (lock->claim.tier == CLAIM_FULL && !set_is_majority(observer->set)))
+	    (lock->claim.tier == CLAIM_FULL && !set_is_majority(&run->set)))
 		return;
 	if (lock->no_history[0] != '\0')
 		why = lock->no_history;
 	else if (lock->no_queue[0] != '\0')
 		why = lock->no_queue;
-	observer_emit(observer, lock,
+	emit(run, lock,
 	    (struct event){.type = EVENT_NO_HISTORY,
 		.minor = true,
 		.why = why});
 }
 
 static void
-watch_servers(struct observer *observer, const struct lock *lock)
+watch_servers(struct run *run, const struct lock *lock)
 {
-	struct redlock_faults faults = redlock_faults(observer->set);
+	struct redlock_faults faults = redlock_faults(&run->set);
+	struct observer *observer = &run->observer;
 
 	if (faults.duplicates != NULL && !observer->duplicates)
-		observer_emit(observer, lock,
+		emit(run, lock,
 		    (struct event){.type = EVENT_UNUSABLE_SERVER,
 			.why = faults.duplicates});
 	observer->duplicates = faults.duplicates != NULL;
-	for (size_t i = 0; i < observer->opts->server_count; i++) {
+	for (size_t i = 0; i < run->opts->server_count; i++) {
 		const char *why = faults.unusable[i];
 
 		if (why == NULL || observer->unusable[i])
 			continue;
 		observer->unusable[i] = true;
-		observer_emit(observer, lock,
+		emit(run, lock,
 		    (struct event){.type = EVENT_UNUSABLE_SERVER, .why = why});
 	}
 }
 
 static void
-report_acquired(struct observer *observer, size_t key)
+report_acquired(struct run *run, size_t key)
 {
-	const struct opts *opts = observer->opts;
-	const struct lock *lock = set_lock(observer->set, key);
+	const struct opts *opts = run->opts;
+	const struct lock *lock = set_lock(&run->set, key);
 
-	watch_queue(observer, lock);
-	report_no_history(observer, lock);
-	watch_servers(observer, lock);
+	watch_queue(run, lock);
+	report_no_history(run, lock);
+	watch_servers(run, lock);
 	if (opts->kind == 'p' && lock->permits != 0 &&
 	    lock->permits != opts->permits)
-		observer_emit(observer, lock,
+		emit(run, lock,
 		    (struct event){.type = EVENT_PERMITS_DIFFER,
 			.permits = opts->permits,
 			.count = lock->permits});
 	if (lock->success_ahead_ms > 0)
-		observer_emit(observer, lock,
+		emit(run, lock,
 		    (struct event){.type = EVENT_SUCCESS_AHEAD,
 			.ms = lock->success_ahead_ms});
-	observer_emit(observer, lock,
+	emit(run, lock,
 	    (struct event){.type = lock->claim.outer != NULL ? EVENT_JOINED
 							     : EVENT_ACQUIRED,
-		.server = set_label(observer->set, key),
+		.server = set_label(&run->set, key),
 		.fence = lock->fence[0] != '\0' ? lock->fence : "none",
 		.token = lock->claim.token,
 		.ms = opts->ttl_ms});
 }
 
-void
-observer_report_acquired(struct observer *observer)
-{
-	const struct set *set = observer->set;
-
-	for (size_t i = 0; i < set->keys; i++)
-		report_acquired(observer, i);
-	if (observer->waited)
-		events_emit(observer->events,
-		    &(struct event){.type = EVENT_WAITED,
-			.ms = clock_now() - observer->began_at});
-}
-
-/* --- hold ------------------------------------------------------------- */
-
-void
-observer_watch_servers(struct observer *observer)
-{
-	watch_servers(observer, observer->set->about);
-}
+/* --- held ------------------------------------------------------------- */
 
 static void
-report_renewed(const struct observer *observer)
+report_renewed(const struct run *run)
 {
-	const struct set *set = observer->set;
+	const struct set *set = &run->set;
 	int64_t now = clock_now(), slowest_ms = 0;
 
 	for (size_t i = 0; i < set->count; i++)
 		if (set->locks[i].round_trip_ms > slowest_ms)
 			slowest_ms = set->locks[i].round_trip_ms;
-	events_emit(observer->events,
-	    &(struct event){.type = EVENT_RENEWED,
-		.ms = set->valid_until - now,
-		.left_ms = observer->valid_until - now,
-		.took_ms = slowest_ms});
+	events_emit(run->events, &(struct event){.type = EVENT_RENEWED,
+				     .ms = set->valid_until - now,
+				     .left_ms = run->observer.valid_until - now,
+				     .took_ms = slowest_ms});
 }
 
-void
-observer_watch_lease(struct observer *observer)
+/* First that they are held, all of them, with the end of a wait. */
+static void
+watch_held(struct run *run)
 {
-	const struct set *set = observer->set;
+	struct observer *observer = &run->observer;
+	const struct set *set = &run->set;
 	const struct lock *lock = set->about;
 	const struct lock *before = observer->in_trouble;
 	bool fails = set->state == LOCK_HELD && !set->answered;
 
+	if (run->events->facts->acquired_at == 0) {
+		for (size_t i = 0; i < set->keys; i++)
+			report_acquired(run, i);
+		if (observer->waited)
+			events_emit(run->events,
+			    &(struct event){.type = EVENT_WAITED,
+				.ms = clock_now() - observer->began_at});
+	}
 	if (set->valid_until > observer->valid_until &&
 	    observer->valid_until != 0)
-		report_renewed(observer);
+		report_renewed(run);
 	observer->valid_until = set->valid_until;
 	observer->in_trouble = fails ? lock : NULL;
 	if (fails && before == NULL)
-		observer_emit(observer, lock,
+		emit(run, lock,
 		    (struct event){.type = EVENT_RENEWAL_FAILED,
 			.ms = (set_is_majority(set) ? set->valid_until
 						    : lock->valid_until) -
 			      clock_now(),
 			.why = set->error});
 	else if (!fails && before != NULL && lock->state == LOCK_HELD)
-		observer_emit(observer, before,
-		    (struct event){.type = EVENT_RENEWED_AGAIN});
+		emit(run, before, (struct event){.type = EVENT_RENEWED_AGAIN});
 }
 
-void
-observer_watch_pause(const struct observer *observer, int64_t late_ms)
+/* What a job ends with outweighs what has become of its locks since. */
+static void
+watch_job(struct run *run)
 {
-	const struct opts *opts = observer->opts;
+	const struct job *job = &run->guard.job;
+	int64_t late_ms = run->loop->late_ms;
 
-	if (late_ms >= PAUSE_MIN_MS && late_ms >= opts->ttl_ms / 5)
-		events_emit(observer->events,
+	if (late_ms >= PAUSE_MIN_MS && late_ms >= run->opts->ttl_ms / 5)
+		events_emit(run->events,
 		    &(struct event){.type = EVENT_PAUSED, .ms = late_ms});
+	if (run->cover != COVER_NONE && job->state <= JOB_RUNNING &&
+	    (!job->ended || run->opts->wait_all))
+		watch_held(run);
 }
 
 /* --- release ---------------------------------------------------------- */
@@ -325,46 +321,42 @@ kind_of_release(const struct lock *lock)
 						    : EVENT_RELEASED;
 }
 
+/* In one event if all of them are free. */
 static void
-report_unreplicated(const struct observer *observer, const struct lock *lock)
+report_release(const struct run *run)
 {
-	if (lock->release.unreplicated[0] != '\0')
-		observer_emit(observer, lock,
-		    (struct event){.type = EVENT_UNREPLICATED,
-			.why = lock->release.unreplicated});
-}
-
-void
-observer_report_release(const struct observer *observer)
-{
-	const struct set *set = observer->set;
+	const struct set *set = &run->set;
 	bool all_free = true;
 
 	for (size_t i = 0; i < set->keys; i++) {
 		const struct lock *lock = set_lock(set, i);
 
-		report_unreplicated(observer, lock);
+		if (lock->release.unreplicated[0] != '\0')
+			emit(run, lock,
+			    (struct event){.type = EVENT_UNREPLICATED,
+				.why = lock->release.unreplicated});
 		all_free = all_free && kind_of_release(lock) == EVENT_RELEASED;
 	}
 	if (all_free)
-		events_emit(observer->events,
+		events_emit(run->events,
 		    &(struct event){.type = EVENT_RELEASED});
 	for (size_t i = 0; !all_free && i < set->keys; i++) {
 		const struct lock *lock = set_lock(set, i);
 
-		observer_emit(observer, lock,
+		emit(run, lock,
 		    (struct event){.type = kind_of_release(lock),
 			.ms = lock->release.kept_until - clock_now()});
 	}
 }
 
-/* With --once-per or --once-id another run may follow though this one has
- * succeeded. A run that has lost its lock is looked for in the history. */
-void
-observer_report_unrecorded(const struct observer *observer)
+/* Locks whose history does not have the run's end. With --once-per or --once-id
+ * another run may follow though this one has succeeded. A run that has lost its
+ * lock is looked for in the history. */
+static void
+report_unrecorded(const struct run *run)
 {
-	const struct set *set = observer->set;
-	bool lost = facts_say_lost(observer->events->facts);
+	const struct set *set = &run->set;
+	bool lost = facts_say_lost(run->events->facts);
 
 	for (size_t i = 0; i < set->keys; i++) {
 		const struct lock *lock = set_lock(set, i);
@@ -372,9 +364,64 @@ observer_report_unrecorded(const struct observer *observer)
 			       lock->release.outcome == LOCK_NOT_HELD;
 
 		if (lock->release.unrecorded)
-			observer_emit(observer, lock,
+			emit(run, lock,
 			    (struct event){.type = EVENT_NO_HISTORY,
 				.minor = !matters,
 				.why = lock->no_history});
+	}
+}
+
+static void
+report_end(const struct run *run)
+{
+	const struct lock *lock = run->set.about;
+	bool lost = facts_say_lost(run->events->facts);
+
+	if (!lost && run->set.outcome == LOCK_UNCONFIRMED)
+		emit(run, lock,
+		    (struct event){.type = EVENT_UNCONFIRMED,
+			.why = run->set.error});
+	else if (!lost)
+		report_release(run);
+	report_unrecorded(run);
+}
+
+/* --- after each turn -------------------------------------------------- */
+
+void
+observer_look(struct run *run)
+{
+	const struct set *set = &run->set;
+
+	switch (run->state) {
+	case RUN_ACQUIRE:
+		if (run->observer.began_at == 0)
+			report_begin(run);
+		else if (set->state == LOCK_ACQUIRING &&
+			 run->loop->now < run->limits.wait_until)
+			watch_acquire(run);
+		break;
+	case RUN_WITHDRAW:
+		if (set->state == LOCK_FAILED && set->failure == LOCK_BUSY)
+			watch_holder(run, set->about);
+		break;
+	case RUN_JOB:
+		watch_job(run);
+		break;
+	case RUN_LENGTHEN:
+	case RUN_PRINT:
+		watch_held(run);
+		break;
+	case RUN_RELEASE:
+		/* By now more servers may have replied. */
+		if (run->cover != COVER_NONE)
+			watch_servers(run, set->about);
+		break;
+	case RUN_DONE:
+		if (run->cover != COVER_NONE && set->state == LOCK_RELEASED)
+			report_end(run);
+		break;
+	default:
+		break;
 	}
 }

@@ -1,8 +1,7 @@
-#include "run/relay.h"
-
 #include <poll.h>
 
 #include "job/terminal.h"
+#include "run/run.h"
 
 enum { SIGNALS = 64 }; /* as many as a set of bits holds */
 
@@ -22,27 +21,28 @@ remove_signal(uint64_t *set, int signo)
 }
 
 /* The guard continues us when somebody has continued the job. */
-static bool
-comes_from_guard(const struct relay *relay, const struct signalfd_siginfo *info)
-{
-	pid_t guard = relay->guard != NULL ? relay->guard->pid : 0;
-
-	return guard > 0 && (pid_t)info->ssi_pid == guard;
-}
-
 static void
-relay_on_signal(void *arg, short revents)
+on_signal(void *arg, short revents)
 {
-	struct relay *relay = arg;
+	struct run *run = arg;
+	struct relay *relay = &run->relay;
 	struct signalfd_siginfo info;
 
 	(void)revents;
 	while (signals_next(relay->signals, &info)) {
 		int signo = (int)info.ssi_signo;
-		relay->caught |= bit(signo);
-		if (signo == SIGCHLD || comes_from_guard(relay, &info))
+		bool is_of_guard =
+		    run->guard.pid > 0 && (pid_t)info.ssi_pid == run->guard.pid;
+
+		if (signo == SIGCHLD) {
+			relay->child_changed = true;
 			continue;
-		if (relay->terminal && terminal_sent_to_group(&info))
+		}
+		relay->caught |= bit(signo);
+		if (is_of_guard)
+			continue;
+		if (relay->terminal != RELAY_NO_TERMINAL &&
+		    terminal_sent_to_group(&info))
 			relay->shared |= bit(signo);
 		else
 			relay->forward |= bit(signo);
@@ -50,50 +50,41 @@ relay_on_signal(void *arg, short revents)
 }
 
 void
-relay_init(struct relay *relay, struct loop *loop, struct signals *signals,
-    struct guard *guard)
+relay_init(struct run *run, struct signals *signals)
 {
-	*relay = (struct relay){.terminal = terminal_is_controlling(),
-	    .signals = signals,
-	    .guard = guard,
+	run->relay = (struct relay){.signals = signals,
+	    .terminal =
+		terminal_is_controlling() ? RELAY_TERMINAL : RELAY_NO_TERMINAL,
 	    .fd = {.fd = signals->fd,
 		.events = POLLIN,
-		.on_ready = relay_on_signal,
-		.arg = relay}};
-	loop_add(loop, &relay->fd);
-}
-
-void
-relay_fini(struct relay *relay, struct loop *loop)
-{
-	loop_remove(loop, &relay->fd);
+		.on_ready = on_signal,
+		.arg = run}};
+	loop_add(run->loop, &run->relay.fd);
 }
 
 bool
-relay_take_child(struct relay *relay)
+relay_obey(struct run *run)
 {
-	return remove_signal(&relay->caught, SIGCHLD);
-}
+	struct relay *relay = &run->relay;
 
-int
-relay_obey(struct relay *relay)
-{
 	relay->forward = relay->shared = 0;
 	for (int signo = 1; signo <= SIGNALS && relay->caught != 0; signo++) {
 		if (!remove_signal(&relay->caught, signo))
 			continue;
 		switch (signals_default_action(signo)) {
 		case SIGNALS_END:
-			return signo;
+			ending_add(run->events, ENDING_SIGNAL,
+			    (struct event){.status = -signo});
+			return true;
 		case SIGNALS_STOP:
-			if (terminal_suspend(signo) && relay->guard != NULL)
-				guard_continue(relay->guard);
+			if (terminal_suspend(signo) && run->guard.pid > 0)
+				guard_continue(&run->guard);
 			break;
 		case SIGNALS_IGNORE:
 			break;
 		}
 	}
-	return 0;
+	return false;
 }
 
 /* Whether one that was caught asks to end. */
@@ -109,43 +100,46 @@ take_caught(struct relay *relay)
 	return asked;
 }
 
-/* When the job has stopped, so do we, so that the shell gets its terminal back.
- * If our group is orphaned no shell waits, and the kernel does not stop us: a
- * job that the guard has stopped for the terminal goes on, too. */
-static void
-follow_stop(struct relay *relay)
-{
-	relay->suspended = terminal_suspend(SIGTSTP);
-	if (!relay->suspended && relay->guard->job.suspended)
-		guard_continue(relay->guard);
-}
-
-/* The job, or the kernel, decides whether a stop signal stops the job.
- * Without a terminal no shell waits for us, and we go on renewing. */
+/* The job, or the kernel, decides whether a stop signal stops the job. When it
+ * has, so do we, so that the shell gets its terminal back. If our group is
+ * orphaned no shell waits, and the kernel does not stop us: a job that the
+ * guard has stopped for the terminal goes on, too. Without a terminal no shell
+ * waits either, and we go on renewing. */
 void
-relay_forward(struct relay *relay)
+relay_forward(struct run *run)
 {
-	if (relay->suspended && remove_signal(&relay->caught, SIGCONT)) {
+	struct relay *relay = &run->relay;
+
+	if (relay->terminal == RELAY_SUSPENDED &&
+	    remove_signal(&relay->caught, SIGCONT)) {
 		remove_signal(&relay->forward, SIGCONT);
 		remove_signal(&relay->shared, SIGCONT);
-		guard_continue(relay->guard);
-		relay->suspended = false;
+		guard_continue(&run->guard);
+		relay->terminal = RELAY_TERMINAL;
 	}
 	for (int signo = 1; signo <= SIGNALS; signo++) {
 		if (remove_signal(&relay->forward, signo))
-			guard_signal(relay->guard, signo);
+			guard_signal(&run->guard, signo);
 		if (remove_signal(&relay->shared, signo))
-			guard_signal_group(relay->guard, signo);
+			guard_signal_group(&run->guard, signo);
 	}
 	if (take_caught(relay))
 		relay->asked_to_end = true;
-	if (relay->terminal && guard_take_stop(relay->guard))
-		follow_stop(relay);
+	if (relay->terminal == RELAY_NO_TERMINAL ||
+	    !guard_take_stop(&run->guard))
+		return;
+	if (terminal_suspend(SIGTSTP)) {
+		relay->terminal = RELAY_SUSPENDED;
+	} else {
+		relay->terminal = RELAY_TERMINAL;
+		if (run->guard.job.suspended)
+			guard_continue(&run->guard);
+	}
 }
 
 bool
-relay_take_end(struct relay *relay)
+relay_take_end(struct run *run)
 {
-	relay->forward = relay->shared = 0;
-	return take_caught(relay);
+	run->relay.forward = run->relay.shared = 0;
+	return take_caught(&run->relay);
 }

@@ -1,20 +1,7 @@
-/* States of a run. Callbacks only record facts; run_step alone acts on them:
- *
- *   SPLAY --> ACQUIRE --held--> JOB --over--> CONFIRM --> RELEASE --> DONE
- *      |         |               |                                     ^
- *      |         |               +--abandoned--------------------------+
- *      |         |                                                     |
- *      +--signal-+--signal, time out, refused--------------------------+
- *
- * Only a run of several locks stays in CONFIRM: what its releases record is
- * true for all locks or for none, see SEVERAL KEYS in rlockrun-protocol(7).
- * After the job has been started the only way out is DONE. */
 #include "run/run.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,213 +9,45 @@
 #include "base/clock.h"
 #include "base/descriptors.h"
 #include "base/dice.h"
-#include "base/exitcode.h"
 #include "base/mem.h"
-#include "job/child.h"
-#include "job/guard.h"
-#include "lock/outer.h"
-#include "lock/set.h"
-#include "run/job_watch.h"
+#include "lock/redlock.h"
 
-enum run_state {
-	RUN_SPLAY,
-	RUN_ACQUIRE,
-	RUN_JOB,
-	RUN_CONFIRM,
-	RUN_RELEASE,
-	RUN_DONE,
-};
-
-/* For the names of the job's variables, and the ttl. */
-enum { ENV_ROOM = 128 };
 /* Servers may be silent so long before the locks are released unconfirmed. */
 enum { CONFIRM_MS = 2000 };
+/* An acquire's reply is awaited so long. */
+enum { TRY_MIN_MS = 1000, TRY_MAX_MS = 5000 };
 
-struct run {
-	struct locks locks;
-	struct child child;
-	struct guard guard;
-	struct job_watch watch;
-
-	enum run_state state;
-	int64_t splay_until;
-	int64_t confirm_until;
-	bool is_unproven; /* it is not known whether all locks were held */
-};
-
-/* --- the job's environment -------------------------------------------- */
-
-/* RLOCKRUN_HELD, to be freed. NULL when memory is out. */
-static char *
-held_by_job(const struct run *run)
+/* A hold has no guard either. */
+static bool
+has_job(const struct run *run)
 {
-	const char *above = getenv("RLOCKRUN_HELD");
-	char *held = NULL;
-
-	if (!run->watch.locked)
-		return strdup(above != NULL ? above : "");
-	for (size_t i = 0; i < run->locks.set.keys; i++) {
-		const struct lock *lock = set_lock(&run->locks.set, i);
-		char *with = outer_with(above, lock->config->key,
-		    lock->config->kind, lock->claim.token);
-
-		free(held);
-		above = held = with;
-		if (held == NULL)
-			break;
-	}
-	return held;
+	return run->opts->action == OPTS_RUN;
 }
 
-/* One a line, in the order given. A nested run may not know all fences. */
-static char *
-put_lock_env(const struct run *run, char *end)
+void
+run_enter(struct run *run, enum run_state state)
 {
-	const char *separator = "RLOCKRUN_TOKEN=";
-	bool fenced = false;
-
-	for (size_t i = 0; i < run->locks.set.keys; i++) {
-		const struct lock *lock = set_lock(&run->locks.set, i);
-
-		end = stpcpy(stpcpy(end, separator), lock->claim.token);
-		separator = "\n";
-		fenced = fenced || lock->fence[0] != '\0';
-	}
-	end++;
-	separator = "RLOCKRUN_FENCE=";
-	for (size_t i = 0; fenced && i < run->locks.set.keys; i++) {
-		end = stpcpy(stpcpy(end, separator),
-		    set_lock(&run->locks.set, i)->fence);
-		separator = "\n";
-	}
-	return fenced ? end + 1 : end;
+	run->state = state;
+	run->wake_at = CLOCK_NEVER;
+	observer_look(run);
 }
 
-static char *
-put_env(const struct run *run, const char *held, char *end)
+void
+run_wake_at(struct run *run, int64_t at)
 {
-	end = stpcpy(stpcpy(end, "RLOCKRUN_KEY="), run->locks.opts->names) + 1;
-	end +=
-	    sprintf(end, "RLOCKRUN_TTL_MS=%" PRId64, run->locks.opts->ttl_ms) +
-	    1;
-	if (run->watch.locked)
-		end = put_lock_env(run, end);
-	if (*held != '\0')
-		end = stpcpy(stpcpy(end, "RLOCKRUN_HELD="), held) + 1;
-	return end;
+	run->wake_at = clock_min(run->wake_at, at);
 }
 
-/* The variables of the job's environment, each with its NUL, to be freed. NULL
- * with errno when memory is out. A stream would need more time than all else
- * between the grant and the start of the job. */
-static char *
-job_env(const struct run *run, size_t *length)
+void
+run_add_ending(const struct run *run, enum ending_reason reason,
+    enum event_then then)
 {
-	const struct set *set = &run->locks.set;
-	char *held = held_by_job(run);
-	char *entries = NULL;
+	const struct lock *lock = run->set.about;
 
-	if (held != NULL)
-		entries = malloc(ENV_ROOM + strlen(run->locks.opts->names) +
-				 set->keys * (sizeof(set->locks->claim.token) +
-						 sizeof(set->locks->fence)) +
-				 strlen(held));
-	if (entries != NULL)
-		*length = (size_t)(put_env(run, held, entries) - entries);
-	free(held);
-	return entries;
-}
-
-/* --- acquire ---------------------------------------------------------- */
-
-static void run_begin(struct run *run);
-static void run_release(struct run *run);
-
-static void
-run_start_job(struct run *run)
-{
-	size_t length;
-	char *entries = job_env(run, &length);
-
-	if (entries == NULL) {
-		ending_add_text(run->locks.events, ENDING_NO_JOB,
-		    strerror(errno));
-		run_release(run);
-		return;
-	}
-	locks_emit(&run->locks, (struct event){.type = EVENT_JOB_STARTED});
-	run->state = RUN_JOB;
-	guard_start_job(&run->guard, entries, length,
-	    job_watch_start(&run->watch));
-	free(entries);
-}
-
-static void
-run_on_held(struct run *run)
-{
-	run->watch.locked = true;
-	observer_report_acquired(&run->locks.observer);
-	run_start_job(run);
-}
-
-static void
-on_unavailable(struct run *run)
-{
-	if (run->locks.opts->unavailable_run) {
-		locks_emit(&run->locks, (struct event){.type = EVENT_UNLOCKED,
-					    .why = run->locks.set.error});
-		run_start_job(run);
-		return;
-	}
-	locks_add_ending(&run->locks, ENDING_UNAVAILABLE, EVENT_THEN_NOTHING);
-	run->state = RUN_DONE;
-}
-
-/* There is no guard yet, and nothing has been sent to a server. */
-static void
-run_step_splay(struct run *run)
-{
-	if (locks_obey(&run->locks))
-		run->state = RUN_DONE;
-	else if (run->locks.loop->now >= run->splay_until)
-		run_begin(run);
-	else
-		locks_wake_at(&run->locks, run->splay_until);
-}
-
-/* A lock that has just been granted is given up again. */
-static void
-check_guard(struct run *run)
-{
-	const struct job *job = &run->guard.job;
-	enum locks_state state = run->locks.state;
-
-	if ((state != LOCKS_TRYING && state != LOCKS_HELD) ||
-	    (job->state != JOB_FAILED && job->state != JOB_UNGUARDED))
-		return;
-	ending_add_unguarded(run->locks.events, job->error);
-	locks_cancel(&run->locks);
-}
-
-static void
-run_step_acquire(struct run *run)
-{
-	locks_step(&run->locks);
-	check_guard(run);
-	switch (run->locks.state) {
-	case LOCKS_TRYING:
-	case LOCKS_CANCELLING:
-		break;
-	case LOCKS_HELD:
-		run_on_held(run);
-		break;
-	case LOCKS_FAILED:
-		run->state = RUN_DONE;
-		break;
-	case LOCKS_UNAVAILABLE:
-		on_unavailable(run);
-		break;
-	}
+	ending_add(run->events, reason,
+	    (struct event){.name = lock->config->name,
+		.why = run->set.error,
+		.then = then});
 }
 
 /* --- release ---------------------------------------------------------- */
@@ -236,7 +55,7 @@ run_step_acquire(struct run *run)
 static struct request_run
 describe_end(const struct run *run)
 {
-	const struct facts *facts = run->locks.events->facts;
+	const struct facts *facts = run->events->facts;
 
 	return (struct request_run){.status =
 					facts->started_at != 0
@@ -244,65 +63,36 @@ describe_end(const struct run *run)
 					    : REQUEST_NO_JOB,
 	    .reason = event_rows[facts->ending].word,
 	    .waited_ms = facts_waited_ms(facts),
-	    .is_unproven = run->is_unproven};
+	    .is_unproven = run->cover == COVER_UNPROVEN};
 }
 
 /* Sent first, so that the guard goes while the server answers. --min-hold does
  * not count for a command that could not be run. */
-static void
+void
 run_release(struct run *run)
 {
 	const struct request_run end = describe_end(run);
-	struct set *set = &run->locks.set;
-	int64_t keep_until =
-	    run->guard.job.exec_error != 0
-		? 0
-		: set->acquired_at + run->locks.opts->min_hold_ms;
+	bool keeps = has_job(run) && run->guard.job.exec_error == 0;
 
-	run->state = RUN_RELEASE;
-	if (run->watch.locked) {
-		/* By now all may have answered. */
-		observer_watch_servers(&run->locks.observer);
-		set_release(set, keep_until, &end);
-	}
-	guard_dismiss(&run->guard);
+	run_enter(run, RUN_RELEASE);
+	if (run->cover != COVER_NONE)
+		set_release(&run->set,
+		    keeps ? run->set.acquired_at + run->opts->min_hold_ms : 0,
+		    &end);
+	if (has_job(run))
+		guard_dismiss(&run->guard);
 }
 
-static void
-run_step_confirm(struct run *run)
+/* Whether a signal, also an earlier one to the job, has ended the wait for
+ * servers that are silent. It is kept until the servers are found to be. */
+static bool
+is_hurried(struct run *run)
 {
-	const struct set *set = &run->locks.set;
-	int64_t until = clock_min(run->confirm_until, set->valid_until);
-	bool over = run->locks.loop->now >= until;
-
-	if (set->state == LOCK_LOST)
-		locks_add_ending(&run->locks, ENDING_TAKEN, EVENT_THEN_NOTHING);
-	if (set->state == LOCK_LOST || set->confirmed) {
-		run_release(run);
-	} else if (over || locks_is_hurried(&run->locks)) {
-		run->is_unproven = true;
-		if (run->locks.events->facts->status == 0)
-			locks_emit(&run->locks,
-			    (struct event){.type = EVENT_UNPROVEN,
-				.name = set->about->config->name,
-				.why = set->error});
-		run_release(run);
-	} else {
-		locks_wake_at(&run->locks, until);
-	}
-}
-
-/* The release has found that a lock was lost under the job. */
-static void
-on_taken(struct run *run)
-{
-	struct request_run end;
-
-	locks_add_ending(&run->locks, ENDING_TAKEN, EVENT_THEN_NOTHING);
-	end = describe_end(run);
-	set_correct(&run->locks.set, &end);
-	if (run->locks.set.state == LOCK_RELEASING)
-		run->state = RUN_RELEASE;
+	/* A signal that has ended the job asks us to end, too. */
+	if (!run->set.answered &&
+	    (relay_take_end(run) || run->relay.asked_to_end))
+		run->hurried = true;
+	return run->hurried;
 }
 
 /* A hurried release is cut short, but sent: a server that is only frozen frees
@@ -310,49 +100,47 @@ on_taken(struct run *run)
 static void
 run_step_release(struct run *run)
 {
-	const struct set *set = &run->locks.set;
-	bool lost = facts_say_lost(run->locks.events->facts);
-	const struct lock *lock;
+	const struct facts *facts = run->events->facts;
+	struct set *set = &run->set;
+	struct request_run end;
 
-	if (set->state == LOCK_RELEASING && locks_is_hurried(&run->locks))
-		set_cancel(&run->locks.set);
+	if (set->state == LOCK_RELEASING && is_hurried(run))
+		set_cancel(set);
 	if (set->state == LOCK_RELEASING)
 		return;
-	lock = set->about;
-	run->state = RUN_DONE;
-	if (!run->watch.locked)
-		return;
-	observer_watch_servers(&run->locks.observer);
-	if (!lost && set->outcome == LOCK_WAS_LOST)
-		on_taken(run);
-	else if (!lost && set->outcome == LOCK_UNCONFIRMED)
-		locks_emit(&run->locks,
-		    (struct event){.type = EVENT_UNCONFIRMED,
-			.name = lock->config->name,
-			.why = set->error});
-	else if (!lost)
-		observer_report_release(&run->locks.observer);
-	if (run->state == RUN_DONE)
-		observer_report_unrecorded(&run->locks.observer);
+	if (run->cover != COVER_NONE && facts->started_at != 0 &&
+	    !facts_say_lost(facts) && set->outcome == LOCK_WAS_LOST) {
+		run_add_ending(run, ENDING_TAKEN, EVENT_THEN_NOTHING);
+		end = describe_end(run);
+		set_correct(set, &end);
+		if (set->state == LOCK_RELEASING)
+			return;
+	}
+	run_enter(run, RUN_DONE);
 }
 
-/* --- the job ---------------------------------------------------------- */
-
-/* A single lock is asked by its release. */
 static void
-on_over(struct run *run)
+run_step_confirm(struct run *run)
 {
-	struct set *set = &run->locks.set;
+	const struct set *set = &run->set;
+	int64_t until = clock_min(run->limits.confirm_until, set->valid_until);
+	bool is_over = run->loop->now >= until;
 
-	if (!run->watch.locked || set->keys == 1 ||
-	    facts_say_lost(run->locks.events->facts)) {
+	if (set->state == LOCK_LOST)
+		run_add_ending(run, ENDING_TAKEN, EVENT_THEN_NOTHING);
+	if (set->state == LOCK_LOST || set->confirmed) {
 		run_release(run);
-		return;
+	} else if (is_over || is_hurried(run)) {
+		run->cover = COVER_UNPROVEN;
+		if (run->events->facts->status == 0)
+			events_emit(run->events,
+			    &(struct event){.type = EVENT_UNPROVEN,
+				.name = set->about->config->name,
+				.why = set->error});
+		run_release(run);
+	} else {
+		run_wake_at(run, until);
 	}
-	run->state = RUN_CONFIRM;
-	run->confirm_until = clock_now() + CONFIRM_MS;
-	set_confirm(set);
-	guard_dismiss(&run->guard);
 }
 
 /* Files that are read again for a new connection, and a folder. */
@@ -370,116 +158,159 @@ is_needed(const void *arg, int fd)
 	return false;
 }
 
-/* As with flock(1) and tini(1), descriptors of the caller stay open here while
- * the job runs: one may be a local lock, and the job a sudo that closes it. But
- * no reader of the job's should wait for a server that is slow to release. */
-static void
-run_step_job(struct run *run)
+/* A single lock is asked by its release. As with flock(1) and tini(1),
+ * descriptors of the caller stay open here while the job runs: one may be a
+ * local lock, and the job a sudo that closes it. But no reader of the job's
+ * should wait for a server that is slow to release. */
+void
+run_on_job_over(struct run *run)
 {
-	int64_t look_at = job_watch_step(&run->watch);
-
-	if (run->watch.state == JOB_WATCH_OVER) {
-		on_over(run);
-		descriptors_close_inherited(is_needed, run->locks.opts);
-	} else if (run->watch.state == JOB_WATCH_ABANDONED) {
-		run->state = RUN_DONE;
+	if (run->cover == COVER_NONE || run->set.keys == 1 ||
+	    facts_say_lost(run->events->facts)) {
+		run_release(run);
 	} else {
-		locks_wake_at(&run->locks, look_at);
+		run_enter(run, RUN_CONFIRM);
+		run->limits.confirm_until = clock_now() + CONFIRM_MS;
+		set_confirm(&run->set);
+		guard_dismiss(&run->guard);
+	}
+	descriptors_close_inherited(is_needed, run->opts);
+}
+
+/* --- acquire ---------------------------------------------------------- */
+
+static void
+start_job(struct run *run)
+{
+	size_t length;
+	char *entries;
+
+	run_enter(run, RUN_JOB);
+	entries = command_env(run, &length);
+	if (entries == NULL) {
+		ending_add_text(run->events, ENDING_NO_JOB, strerror(errno));
+		run_release(run);
+		return;
+	}
+	events_emit(run->events, &(struct event){.type = EVENT_JOB_STARTED});
+	guard_start_job(&run->guard, entries, length, watch_start(run));
+	free(entries);
+}
+
+static void
+add_failure(const struct run *run)
+{
+	static const enum ending_reason endings[] = {
+	    [LOCK_NOT_A_LOCK] = ENDING_NOT_A_LOCK,
+	    [LOCK_OTHER_KIND] = ENDING_OTHER_KIND,
+	    [LOCK_REFUSED] = ENDING_REFUSED,
+	    [LOCK_ERROR] = ENDING_SERVER_ERROR,
+	    [LOCK_MISCONFIGURED] = ENDING_MISCONFIGURED,
+	    [LOCK_NOT_DUE] = ENDING_NOT_DUE,
+	    [LOCK_OVERTAKEN] = ENDING_OVERTAKEN,
+	};
+	const struct lock *lock = run->set.about;
+	enum lock_failure failure = run->set.failure;
+	enum ending_reason reason = endings[failure];
+	struct event event = {.name = lock->config->name,
+	    .why = run->set.error,
+	    .holder = &lock->holder,
+	    .count = lock->queue.length};
+
+	if (failure == LOCK_BUSY)
+		reason = lock->config->wait ? ENDING_QUEUE_FULL : ENDING_BUSY;
+	if (failure == LOCK_OVERTAKEN)
+		event.by = &lock->by;
+	if (failure == LOCK_OTHER_KIND)
+		event.why = lock->claim.outer->adverb;
+	ending_add(run->events, reason, event);
+}
+
+/* When it is over, nothing is held. Without an ending no server has replied. */
+static void
+run_step_withdraw(struct run *run)
+{
+	const struct set *set = &run->set;
+
+	if (set->state != LOCK_RELEASED && set->state != LOCK_FAILED)
+		return;
+	if (set->state == LOCK_FAILED && set->failure != LOCK_UNAVAILABLE)
+		add_failure(run);
+	if (run->events->facts->ending == ENDING_NONE && has_job(run) &&
+	    run->opts->unavailable_run) {
+		events_emit(run->events,
+		    &(struct event){.type = EVENT_UNLOCKED, .why = set->error});
+		start_job(run);
+		return;
+	}
+	if (run->events->facts->ending == ENDING_NONE)
+		run_add_ending(run, ENDING_UNAVAILABLE, EVENT_THEN_NOTHING);
+	run_enter(run, RUN_DONE);
+}
+
+static void
+withdraw(struct run *run)
+{
+	set_cancel(&run->set);
+	run_enter(run, RUN_WITHDRAW);
+}
+
+/* A lock that has just been granted is given up again if the guard fails. */
+static void
+run_step_acquire(struct run *run)
+{
+	const struct job *job = &run->guard.job;
+	struct set *set = &run->set;
+
+	if (relay_obey(run)) {
+		withdraw(run);
+	} else if (set->state == LOCK_FAILED) {
+		run_enter(run, RUN_WITHDRAW);
+	} else if (set->state != LOCK_HELD &&
+		   run->loop->now >= run->limits.wait_until) {
+		if (set->answered)
+			ending_add(run->events, ENDING_WAIT_OVER,
+			    (struct event){.name = set->about->config->name,
+				.holder = &set->about->holder,
+				.ms = run->opts->wait_ms});
+		set_skip(set);
+		run_enter(run, RUN_WITHDRAW);
+	} else if (job->state == JOB_FAILED || job->state == JOB_UNGUARDED) {
+		ending_add_unguarded(run->events, job->error);
+		withdraw(run);
+	} else if (set->state == LOCK_HELD) {
+		run->cover = COVER_HELD;
+		if (has_job(run))
+			start_job(run);
+		else
+			hold_start(run);
+	} else {
+		run_wake_at(run, run->limits.wait_until);
 	}
 }
 
-static void
-run_step(struct run *run)
-{
-	static void (*const steps[])(struct run *) = {
-	    [RUN_SPLAY] = run_step_splay,
-	    [RUN_ACQUIRE] = run_step_acquire,
-	    [RUN_JOB] = run_step_job,
-	    [RUN_CONFIRM] = run_step_confirm,
-	    [RUN_RELEASE] = run_step_release,
-	};
-	enum run_state before;
-
-	set_step(&run->locks.set);
-	if (relay_take_child(&run->locks.relay))
-		guard_on_sigchld(&run->guard);
-	do {
-		before = run->state;
-		steps[before](run);
-	} while (run->state != before && run->state != RUN_DONE);
-}
-
-/* --- set-up ----------------------------------------------------------- */
-
-/* A shell command given as one word, as in: rlockrun -k NAME "a; b" */
-static bool
-is_shell_syntax(char *const *command)
-{
-	return command[1] == NULL &&
-	       strpbrk(command[0], " \t\n;&|<>()$`*?\"'=~") != NULL;
-}
-
-/* A shell sets a variable by it: FOO=1 command */
-static bool
-is_assignment(const char *word)
-{
-	size_t length = strspn(word,
-	    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
-
-	return length > 0 && word[length] == '=' &&
-	       (*word < '0' || *word > '9');
-}
-
-static const char *
-describe_missing(char *const *command)
-{
-	if (is_shell_syntax(command))
-		return "not found (for a shell command use -c)";
-	if (command[1] != NULL && is_assignment(command[0]))
-		return "not found (to set a variable use env(1))";
-	return "not found";
-}
-
-static void
-find_command(struct run *run)
-{
-	char **command = run->locks.opts->command;
-	int status;
-
-	run->child = (struct child){.argv = command,
-	    .signals = run->locks.relay.signals,
-	    .own_group = !run->locks.relay.terminal};
-	status = child_find(&run->child);
-	if (status != 0)
-		ending_add(run->locks.events, ENDING_NO_COMMAND,
-		    (struct event){.command = command[0],
-			.why = status != EXITCODE_NOT_FOUND
-				   ? strerror(errno)
-				   : describe_missing(command),
-			.status = status});
-}
-
-/* Unless an ending comes up, the run can begin. */
-static void
-run_set_up(struct run *run, struct signals *signals)
-{
-	run->watch = (struct job_watch){.locks = &run->locks,
-	    .guard = &run->guard,
-	    .child = &run->child};
-	if (guard_init(&run->guard, run->locks.loop) == -1)
-		ending_add_unguarded(run->locks.events, errno);
-	else if (locks_init(&run->locks, signals, &run->guard) == 0)
-		find_command(run);
-}
-
-/* The guard has them for the job. If they stayed open here, too, a reader of
+/* The first try is on its way to the server while the guard is forked, which
+ * has stdin and stdout for the job. If they stayed open here, too, a reader of
  * the job's stdout would not see end of file when the job closes it, nor would
  * the writer of its stdin get SIGPIPE. */
 static void
-leave_stdio_to_job(void)
+begin(struct run *run)
 {
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	const struct opts *opts = run->opts;
+	int null;
 
+	run->limits.wait_until =
+	    opts->wait_ms > 0 ? clock_now() + opts->wait_ms : CLOCK_NEVER;
+	run_enter(run, RUN_ACQUIRE);
+	set_acquire(&run->set);
+	if (!has_job(run))
+		return;
+	if (guard_fork(&run->guard, &run->child) == -1) {
+		ending_add_unguarded(run->events, errno);
+		withdraw(run);
+		return;
+	}
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (null == -1)
 		return;
 	dup2(null, STDIN_FILENO);
@@ -487,30 +318,131 @@ leave_stdio_to_job(void)
 	close(null);
 }
 
-/* The first try is on its way to the server while the guard is forked. */
+/* Each run begins with it; without --splay it is over at once. There is no
+ * guard yet, since nobody needs it, and nothing has been sent to a server. */
 static void
-run_begin(struct run *run)
+run_step_splay(struct run *run)
 {
-	run->state = RUN_ACQUIRE;
-	locks_begin(&run->locks);
-	if (guard_fork(&run->guard, &run->child) == 0) {
-		leave_stdio_to_job();
-		return;
-	}
-	ending_add_unguarded(run->locks.events, errno);
-	locks_cancel(&run->locks);
+	if (relay_obey(run))
+		run_enter(run, RUN_DONE);
+	else if (run->loop->now >= run->limits.splay_until)
+		begin(run);
+	else
+		run_wake_at(run, run->limits.splay_until);
 }
 
-/* The guard is forked after the delay: nobody needs it before. */
-static void
-begin_splay(struct run *run)
-{
-	int64_t ms = dice_between(0, run->locks.opts->splay_ms);
+/* --- the run of it ------------------------------------------------------ */
 
-	locks_emit(&run->locks,
-	    (struct event){.type = EVENT_DELAYED, .ms = ms});
-	run->state = RUN_SPLAY;
-	run->splay_until = clock_now() + ms;
+static void
+step(struct run *run)
+{
+	static void (*const steps[RUN_STATES])(struct run *) = {
+	    [RUN_SPLAY] = run_step_splay,
+	    [RUN_ACQUIRE] = run_step_acquire,
+	    [RUN_WITHDRAW] = run_step_withdraw,
+	    [RUN_JOB] = run_step_job,
+	    [RUN_STOP] = run_step_stop,
+	    [RUN_CONFIRM] = run_step_confirm,
+	    [RUN_RELEASE] = run_step_release,
+	    [RUN_LENGTHEN] = run_step_lengthen,
+	    [RUN_PRINT] = run_step_print,
+	};
+	enum run_state before;
+
+	set_step(&run->set);
+	if (has_job(run) && run->relay.child_changed)
+		guard_on_sigchld(&run->guard);
+	run->relay.child_changed = false;
+	observer_look(run);
+	run->wake_at = CLOCK_NEVER;
+	do {
+		before = run->state;
+		steps[before](run);
+	} while (run->state != before && run->state < RUN_DONE);
+	loop_timer_set(run->loop, &run->timer, run->wake_at);
+}
+
+/* A third of the time that servers may be silent: a reply that was lost never
+ * comes, and a second connection is to have its chance. */
+static int64_t
+try_ms(const struct opts *opts)
+{
+	int64_t ms = opts->server_timeout_ms;
+
+	if (opts->wait_ms > 0)
+		ms = clock_min(ms, opts->wait_ms);
+	return clock_min(ms / 3 > TRY_MIN_MS ? ms / 3 : TRY_MIN_MS, TRY_MAX_MS);
+}
+
+_Static_assert(OPTS_KEYS_MAX <= SET_LOCKS_MAX &&
+		   OPTS_SERVERS_MAX <= REDLOCK_SERVERS_MAX,
+    "a lock for each");
+
+/* One for each key, or for each server: their number. */
+static size_t
+configure(struct lock_config *configs, const struct opts *opts)
+{
+	bool votes = opts->server_count > 1;
+	size_t count = votes ? opts->server_count : opts->key_count;
+
+	for (size_t i = 0; i < count; i++)
+		configs[i] = (struct lock_config){
+		    .key = opts->keys[votes ? 0 : i].key,
+		    .name = opts->keys[votes ? 0 : i].name,
+		    .server = &opts->servers[votes ? i : 0],
+		    .vote_ms = votes ? redlock_patience_ms(opts->ttl_ms) : 0,
+		    .min_uptime_ms = opts->min_uptime_ms,
+		    .ttl_ms = opts->ttl_ms,
+		    .server_timeout_ms = opts->server_timeout_ms,
+		    .try_ms = try_ms(opts),
+		    .wait = opts->wait_ms != 0,
+		    .max_waiters = opts->max_waiters,
+		    .newest = opts->newest,
+		    .replace = opts->replace,
+		    .replaceable = opts->replaceable,
+		    .replicas = opts->replicas,
+		    .replicas_ms = opts->replicas_ms,
+		    .kind = kind_of(opts->kind),
+		    .permits = opts->permits,
+		    .is_hold = opts->action == OPTS_HOLD,
+		    .hold_ms = opts->hold_ms,
+		    .command = opts->command != NULL ? opts->command[0] : "",
+		    .label = opts->label,
+		    .outer = getenv("RLOCKRUN_HELD"),
+		    .history_ms = opts->history_ms,
+		    .once_ms = opts->once_ms,
+		    .once_id = opts->once_id,
+		    .expect_ms = opts->expect_ms,
+		};
+	return count;
+}
+
+/* Unless an ending comes up, the run can begin. */
+static void
+set_up(struct run *run, struct signals *signals)
+{
+	int64_t splay_ms;
+	size_t count;
+
+	if (has_job(run) && guard_init(&run->guard, run->loop) == -1) {
+		ending_add_unguarded(run->events, errno);
+		return;
+	}
+	relay_init(run, signals);
+	count = configure(run->configs, run->opts);
+	if (set_init(&run->set, run->loop,
+		run->opts->server_count > 1 ? &rule_majority : &rule_all,
+		run->configs, count) == -1)
+		ending_add_text(run->events, ENDING_NO_LOCK, strerror(errno));
+	else if (has_job(run))
+		command_find(run);
+	if (run->events->facts->ending != ENDING_NONE || !has_job(run) ||
+	    run->opts->splay_ms == 0)
+		return;
+	splay_ms = dice_between(0, run->opts->splay_ms);
+	run->limits.splay_until = clock_now() + splay_ms;
+	events_emit(run->events,
+	    &(struct event){.type = EVENT_DELAYED, .ms = splay_ms});
 }
 
 int
@@ -520,25 +452,27 @@ run(const struct opts *opts, struct loop *loop, const struct events *events,
 	struct run *run = mem_alloc(sizeof(*run));
 	int status;
 
-	run->locks.opts = opts;
-	run->locks.events = events;
-	run->locks.loop = loop;
-	run_set_up(run, signals);
+	run->opts = opts;
+	run->events = events;
+	run->loop = loop;
+	set_up(run, signals);
 	if (events->facts->ending == ENDING_NONE) {
-		if (opts->splay_ms != 0)
-			begin_splay(run);
-		else
-			run_begin(run);
 		do
-			run_step(run);
-		while (run->state != RUN_DONE && locks_turn(&run->locks));
-		if (run->state == RUN_DONE &&
-		    run->watch.state != JOB_WATCH_ABANDONED)
+			step(run);
+		while (run->state < RUN_DONE && loop_turn(loop) == 0);
+		if (run->state < RUN_DONE)
+			ending_add_text(events, ENDING_LOOP_FAILED,
+			    strerror(errno));
+		else if (run->state == RUN_DONE && has_job(run))
 			guard_dismiss(&run->guard);
 	}
 	status = ending_finish(events);
-	locks_fini(&run->locks);
-	guard_fini(&run->guard);
+	loop_remove(loop, &run->relay.fd);
+	loop_remove(loop, &run->output.fd);
+	loop_timer_remove(loop, &run->timer);
+	set_fini(&run->set);
+	if (has_job(run))
+		guard_fini(&run->guard);
 	child_fini(&run->child);
 	free(run);
 	return status;

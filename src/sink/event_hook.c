@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "sink/event_text.h"
+#include "sink/holder_text.h"
 #include "sink/hooks.h"
 #include "sink/sinks.h"
 
@@ -95,7 +96,7 @@ hook_put_all(FILE *out, const struct facts *facts, const struct event *event)
 	hook_put_ms(out, "WAITED_MS", facts_waited_ms(facts));
 	hook_put_ms(out, "HELD_MS", facts_held_ms(facts));
 	if (event->holder != NULL && holder_is_known(event->holder))
-		holder_describe(event->holder, holder, sizeof(holder));
+		holder_text_format(event->holder, holder, sizeof(holder));
 	hook_put_safe(out, "HOLDER", holder);
 	hook_put_ms(out, "STATUS",
 	    over ? event_shell_status(event->status) : -1);
@@ -118,42 +119,24 @@ send_entries(struct event_hook *state, size_t command, const char *entries,
 	hooks_leave(&state->hooks);
 }
 
-static void
-send_to_hooks(struct event_hook *state, enum opts_hook_event hook_event,
-    const char *entries, size_t length)
-{
-	const struct opts *opts = state->facts->opts;
-
-	for (size_t i = 0; i < opts->hook_count; i++)
-		if (opts->hooks[i].events & (1U << hook_event))
-			send_entries(state, i, entries, length);
-}
-
-static bool
-any_hook_wants(const struct opts *opts, enum opts_hook_event hook_event)
-{
-	for (size_t i = 0; i < opts->hook_count; i++)
-		if (opts->hooks[i].events & (1U << hook_event))
-			return true;
-	return false;
-}
-
 /* Those that are for it, in the order given. message: NULL for that of the
  * event. */
 static void
 run_hooks(struct event_hook *state, enum opts_hook_event hook_event,
     const char *message, const struct event *event)
 {
+	const struct opts *opts = state->facts->opts;
+	unsigned wanted = 0, bit = 1U << hook_event;
 	char *entries = NULL, text[MESSAGE_MAX];
 	size_t length = 0;
 	FILE *out;
 
-	if (state->hooks.sock == -1 ||
-	    !any_hook_wants(state->facts->opts, hook_event))
+	for (size_t i = 0; i < opts->hook_count; i++)
+		wanted |= opts->hooks[i].events;
+	if (state->hooks.sock == -1 || !(wanted & bit))
 		return;
 	if (message == NULL)
-		event_text_format(event, state->facts->opts, text,
-		    sizeof(text));
+		event_text_format(event, opts, text, sizeof(text));
 	out = open_memstream(&entries, &length);
 	if (out != NULL) {
 		hook_put(out, "EVENT", opts_hook_words[hook_event].text);
@@ -163,7 +146,9 @@ run_hooks(struct event_hook *state, enum opts_hook_event hook_event,
 	if (out == NULL || fclose(out) == EOF)
 		state->dropped++;
 	else
-		send_to_hooks(state, hook_event, entries, length);
+		for (size_t i = 0; i < opts->hook_count; i++)
+			if (opts->hooks[i].events & bit)
+				send_entries(state, i, entries, length);
 	free(entries);
 }
 
@@ -283,24 +268,6 @@ hook_on_event(void *arg, const struct event *event)
 /* --- open and close --------------------------------------------------- */
 
 /* What only looks at locks has no events of a run. */
-static bool
-hook_is_wanted(const struct opts *opts)
-{
-	return opts->hook_count > 0 &&
-	       (opts->action == OPTS_RUN ||
-		   (opts->action == OPTS_HOLD && opts->token == NULL));
-}
-
-static void
-report_no_hooks(const struct opts *opts)
-{
-	if (opts->hook_demanded)
-		log_die(EXITCODE_RESOURCE, "cannot run hooks: %s",
-		    strerror(errno));
-	if (!opts->quiet)
-		log_warn("cannot run hooks");
-}
-
 static void *
 open_hook(const struct facts *facts, struct loop *loop)
 {
@@ -310,7 +277,9 @@ open_hook(const struct facts *facts, struct loop *loop)
 	struct hooks hooks;
 
 	(void)loop;
-	if (!hook_is_wanted(opts))
+	if (opts->hook_count == 0 ||
+	    (opts->action != OPTS_RUN &&
+		(opts->action != OPTS_HOLD || opts->token != NULL)))
 		return NULL;
 	for (size_t i = 0; i < opts->hook_count; i++) {
 		const struct opts_hook *hook = &opts->hooks[i];
@@ -319,7 +288,11 @@ open_hook(const struct facts *facts, struct loop *loop)
 		    hook->length - (size_t)(hook->command - hook->text)};
 	}
 	if (hooks_start(&hooks, commands, opts->hook_count) == -1) {
-		report_no_hooks(opts);
+		if (opts->hook_demanded)
+			log_die(EXITCODE_RESOURCE, "cannot run hooks: %s",
+			    strerror(errno));
+		if (!opts->quiet)
+			log_warn("cannot run hooks");
 		return NULL;
 	}
 	state = mem_alloc(sizeof(*state));

@@ -126,22 +126,17 @@ send_to_syslog(struct event_log *state, const char *line, size_t length)
 
 /* -q and -v are about stderr. A program that reads it finds the start and the
  * end there, too. */
-static bool
-event_log_wants(const struct event_log *state, enum level level)
-{
-	if (state->target != TARGET_STDERR)
-		return true;
-	return event_text_is_shown(level == LEVEL_LOG ? LEVEL_INFO : level,
-	    state->opts);
-}
-
 static void
 log_event(struct event_log *state, const struct event *event)
 {
+	enum level level = event_level(event);
 	char text[LOG_LINE_MAX];
 	size_t length;
 
-	if (!event_log_wants(state, event_level(event)))
+	if (level == LEVEL_LOG)
+		level = LEVEL_INFO;
+	if (state->target == TARGET_STDERR &&
+	    !event_text_is_shown(level, state->opts))
 		return;
 	length = log_line_format(&state->line, event, text);
 	if (length == 0)
@@ -175,20 +170,6 @@ event_log_on_event(void *arg, const struct event *event)
 
 /* --- open and close ----------------------------------------------------- */
 
-/* NULL, or why the file cannot be used. */
-static const char *
-open_target(struct event_log *state, const char *to)
-{
-	if (to == NULL)
-		return NULL;
-	if (strcmp(to, "syslog") == 0) {
-		state->target = TARGET_SYSLOG;
-		return NULL;
-	}
-	state->target = TARGET_FILE;
-	return log_file_open(&state->file, to);
-}
-
 static void
 report_no_log(const struct opts *opts, const char *why)
 {
@@ -207,13 +188,17 @@ open_log(const struct facts *facts, struct loop *loop)
 {
 	const struct opts *opts = facts->opts;
 	struct event_log *state;
-	const char *why;
+	const char *why = NULL;
 
 	if ((!opts->log_json && opts->log_to == NULL) ||
 	    opts->action == OPTS_DOCTOR)
 		return NULL; /* see event_text */
 	state = mem_alloc(sizeof(*state));
-	why = open_target(state, opts->log_to);
+	state->target = opts->log_to == NULL		      ? TARGET_STDERR
+			: strcmp(opts->log_to, "syslog") == 0 ? TARGET_SYSLOG
+							      : TARGET_FILE;
+	if (state->target == TARGET_FILE)
+		why = log_file_open(&state->file, opts->log_to);
 	if (why != NULL) {
 		report_no_log(opts, why);
 		free(state);

@@ -15,8 +15,10 @@
 #include "base/escape.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/moment.h"
 #include "base/tty.h"
 #include "job/terminal.h"
+#include "sink/holder_text.h"
 #include "sink/reminder.h"
 #include "sink/sinks.h"
 #include "sink/wait_line.h"
@@ -68,35 +70,6 @@ detail_name(struct message *message)
 	}
 }
 
-static void
-detail_command(struct message *message)
-{
-	if (message->event->command != NULL)
-		escape_quote(message->event->command, message->room, ROOM);
-}
-
-static void
-detail_holder(struct message *message)
-{
-	if (message->event->holder != NULL)
-		holder_describe_lock(message->event->holder, message->room,
-		    ROOM);
-}
-
-static void
-detail_by(struct message *message)
-{
-	if (message->event->by != NULL)
-		holder_describe_by(message->event->by, message->room, ROOM);
-}
-
-static void
-detail_seconds(struct message *message)
-{
-	snprintf(message->room, ROOM, "%.1f",
-	    (double)message->event->ms / SECOND_MS);
-}
-
 /* As an option takes it, below a minute with tenths: "500ms", "1.5s". */
 static void
 detail_age(struct message *message)
@@ -109,13 +82,7 @@ detail_age(struct message *message)
 		snprintf(message->room, ROOM, "%" PRId64 ".%" PRId64 "s",
 		    ms / SECOND_MS, ms % SECOND_MS / TENTH_MS);
 	else
-		holder_describe_age(ms, message->room, ROOM);
-}
-
-static void
-detail_until(struct message *message)
-{
-	holder_describe_time(message->event->ms, message->room, ROOM);
+		moment_describe_age(ms, message->room, ROOM);
 }
 
 /* What is left of -w, or -1. */
@@ -129,41 +96,54 @@ left_ms(const struct opts *opts, int64_t waited_ms)
 	return left > 0 ? left : 0;
 }
 
-/* When waiting starts, this and what is left would say nothing new. */
-static void
-detail_waited(struct message *message)
-{
-	if (message->event->ms >= MINUTE_MS)
-		holder_describe_age(message->event->ms, message->room, ROOM);
-}
+enum described {
+	DESCRIBED_NAME = 1,
+	DESCRIBED_COMMAND,
+	DESCRIBED_HOLDER,
+	DESCRIBED_BY,
+	DESCRIBED_SECONDS,
+	DESCRIBED_AGE,
+	DESCRIBED_UNTIL,
+	DESCRIBED_WAITED,
+	DESCRIBED_LEFT,
+	DESCRIBED_STATUS,
+	DESCRIBED_REASON,
+};
 
 static void
-detail_left(struct message *message)
+describe_in_room(struct message *message, enum described what)
 {
-	int64_t left = left_ms(message->opts, message->event->ms);
+	const struct event *event = message->event;
+	char *room = message->room;
+	int64_t left = left_ms(message->opts, event->ms);
+	/* When waiting starts, this and what is left would say nothing new. */
+	bool has_waited = event->ms >= MINUTE_MS;
 
-	if (left >= 0 && message->event->ms >= MINUTE_MS)
-		holder_describe_age(left + SECOND_MS - 1, message->room, ROOM);
-}
-
-static void
-detail_status(struct message *message)
-{
-	int status = message->event->status;
-	int shown = event_shell_status(status);
-
-	if (status < 0)
-		snprintf(message->room, ROOM, "status %d (signal %d)", shown,
-		    -status);
-	else
-		snprintf(message->room, ROOM, "status %d", shown);
-}
-
-static void
-detail_reason(struct message *message)
-{
-	snprintf(message->room, ROOM, "%s",
-	    event_rows[message->event->ending].word);
+	if (what == DESCRIBED_NAME)
+		detail_name(message);
+	else if (what == DESCRIBED_COMMAND && event->command != NULL)
+		escape_quote(event->command, room, ROOM);
+	else if (what == DESCRIBED_HOLDER && event->holder != NULL)
+		holder_text_format_lock(event->holder, room, ROOM);
+	else if (what == DESCRIBED_BY && event->by != NULL)
+		holder_text_format_by(event->by, room, ROOM);
+	else if (what == DESCRIBED_SECONDS)
+		snprintf(room, ROOM, "%.1f", (double)event->ms / SECOND_MS);
+	else if (what == DESCRIBED_AGE)
+		detail_age(message);
+	else if (what == DESCRIBED_UNTIL)
+		moment_describe_time(event->ms, room, ROOM);
+	else if (what == DESCRIBED_WAITED && has_waited)
+		moment_describe_age(event->ms, room, ROOM);
+	else if (what == DESCRIBED_LEFT && has_waited && left >= 0)
+		moment_describe_age(left + SECOND_MS - 1, room, ROOM);
+	else if (what == DESCRIBED_STATUS && event->status < 0)
+		snprintf(room, ROOM, "status %d (signal %d)",
+		    event_shell_status(event->status), -event->status);
+	else if (what == DESCRIBED_STATUS)
+		snprintf(room, ROOM, "status %d", event->status);
+	else if (what == DESCRIBED_REASON)
+		snprintf(room, ROOM, "%s", event_rows[event->ending].word);
 }
 
 #define TEXT(field) .text = offsetof(struct event, field)
@@ -176,63 +156,59 @@ static const struct detail {
 	char word[16];
 	size_t text, number;
 	int64_t least;
-	void (*describe)(struct message *message);
+	enum described described;
 } detail_rows[] = {
-    {"name", .describe = detail_name},
+    {"name", .described = DESCRIBED_NAME},
     {"why", TEXT(why)},
     {"server", TEXT(server)},
     {"fence", TEXT(fence)},
     {"who", TEXT(who)},
-    {"command", .describe = detail_command},
-    {"holder", .describe = detail_holder},
-    {"by", .describe = detail_by},
+    {"command", .described = DESCRIBED_COMMAND},
+    {"holder", .described = DESCRIBED_HOLDER},
+    {"by", .described = DESCRIBED_BY},
     /* The head of the queue waits for the holder alone. */
     {"position", NUMBER(position, 2)},
     {"count", NUMBER(count, 1)},
     {"permits", NUMBER(permits, INT64_MIN)},
     {"ms", NUMBER(ms, INT64_MIN)},
-    {"seconds", .describe = detail_seconds},
-    {"age", .describe = detail_age},
-    {"until", .describe = detail_until},
-    {"waited", .describe = detail_waited},
-    {"left", .describe = detail_left},
-    {"status", .describe = detail_status},
-    {"reason", .describe = detail_reason},
+    {"seconds", .described = DESCRIBED_SECONDS},
+    {"age", .described = DESCRIBED_AGE},
+    {"until", .described = DESCRIBED_UNTIL},
+    {"waited", .described = DESCRIBED_WAITED},
+    {"left", .described = DESCRIBED_LEFT},
+    {"status", .described = DESCRIBED_STATUS},
+    {"reason", .described = DESCRIBED_REASON},
 };
-
-static const char *
-describe_detail(struct message *message, const struct detail *detail)
-{
-	const char *event = (const char *)message->event;
-	const char *text = NULL;
-	int64_t number = 0;
-
-	message->room[0] = '\0';
-	if (detail->text != 0) {
-		memcpy(&text, event + detail->text, sizeof(text));
-		return text != NULL ? text : "";
-	}
-	if (detail->describe != NULL) {
-		detail->describe(message);
-		return message->room;
-	}
-	memcpy(&number, event + detail->number, sizeof(number));
-	if (number >= detail->least)
-		snprintf(message->room, ROOM, "%" PRId64, number);
-	return message->room;
-}
 
 /* The detail whose word ends at the brace. An unknown word is to be noticed. */
 static const char *
 find_detail(struct message *message, const char *word)
 {
+	const char *event = (const char *)message->event, *text = NULL;
+	const struct detail *detail = detail_rows;
+	const struct detail *end =
+	    &detail_rows[sizeof(detail_rows) / sizeof(*detail_rows)];
 	size_t length = strcspn(word, "}");
+	int64_t number = 0;
 
-	for (size_t i = 0; i < sizeof(detail_rows) / sizeof(*detail_rows); i++)
-		if (strlen(detail_rows[i].word) == length &&
-		    strncmp(detail_rows[i].word, word, length) == 0)
-			return describe_detail(message, &detail_rows[i]);
-	return "{?}";
+	while (detail < end && (strlen(detail->word) != length ||
+				   strncmp(detail->word, word, length) != 0))
+		detail++;
+	if (detail == end)
+		return "{?}";
+	message->room[0] = '\0';
+	if (detail->text != 0) {
+		memcpy(&text, event + detail->text, sizeof(text));
+		return text != NULL ? text : "";
+	}
+	if (detail->number != 0) {
+		memcpy(&number, event + detail->number, sizeof(number));
+		if (number >= detail->least)
+			snprintf(message->room, ROOM, "%" PRId64, number);
+	} else {
+		describe_in_room(message, detail->described);
+	}
+	return message->room;
 }
 
 /* Whether the words after this detail are those for many. */
@@ -339,49 +315,17 @@ print_event(const struct event_text *state, const struct event *event)
 	return true;
 }
 
+/* now: not while we are in the background, where messages are printed. */
 static bool
-may_draw(const struct event_text *state)
+may_draw(const struct event_text *state, bool now)
 {
 	enum opts_progress when = (enum opts_progress)state->opts->progress;
 
 	if (state->opts->quiet || when == OPTS_PROGRESS_NEVER)
 		return false;
 	return when == OPTS_PROGRESS_ALWAYS ||
-	       tty_find_obstacle(STDERR_FILENO) == NULL;
-}
-
-/* Not while we are in the background: then messages are printed. */
-static bool
-is_seen(const struct event_text *state)
-{
-	return state->opts->progress == OPTS_PROGRESS_ALWAYS ||
-	       terminal_is_foreground(STDERR_FILENO);
-}
-
-static void
-draw_wait(const struct event_text *state, const struct event *event)
-{
-	struct event line = *event;
-	size_t columns = log_columns();
-	char text[TEXT_MAX];
-
-	line.left_ms = left_ms(state->opts, event->ms);
-	wait_line_format(&line, columns, text, sizeof(text));
-	log_progress(text, columns);
-}
-
-/* In place of the wait, until the server replies. */
-static void
-draw_no_reply(struct event_text *state, const struct event *event)
-{
-	char message[TEXT_MAX], line[TEXT_MAX + sizeof(LOG_PREFIX)];
-	size_t columns = log_columns();
-
-	event_text_format(event, state->opts, message, sizeof(message));
-	snprintf(line, sizeof(line), LOG_PREFIX "%s", message);
-	escape_shorten(line, ESCAPE_TEXT, columns, message, sizeof(message));
-	log_progress(message, columns);
-	reminder_stop(&state->reminder);
+	       (tty_find_obstacle(STDERR_FILENO) == NULL &&
+		   (!now || terminal_is_foreground(STDERR_FILENO)));
 }
 
 static void
@@ -389,34 +333,40 @@ show_waiting(void *arg, const struct event *event)
 {
 	struct event_text *state = arg;
 	struct reminder *reminder = &state->reminder;
-	bool drawable = may_draw(state);
+	struct event line = *event;
+	char text[TEXT_MAX];
+	size_t columns;
 
-	reminder->period_ms = state->opts->quiet ? 0
-			      : drawable	 ? SECOND_MS
-						 : MINUTE_MS;
-	if (drawable && is_seen(state))
-		draw_wait(state, event);
-	else if (reminder_is_new(reminder) && print_event(state, event))
+	reminder->period_ms = state->opts->quiet       ? 0
+			      : may_draw(state, false) ? SECOND_MS
+						       : MINUTE_MS;
+	if (may_draw(state, true)) {
+		columns = log_columns();
+		line.left_ms = left_ms(state->opts, event->ms);
+		wait_line_format(&line, columns, text, sizeof(text));
+		log_progress(text, columns);
+	} else if (reminder_is_new(reminder) && print_event(state, event)) {
 		state->printed_wait = true;
-}
-
-/* A silence is reported once, however long it lasts. A wait that was drawn
- * leaves no trace on the terminal. */
-static bool
-is_redundant(const struct event_text *state, const struct event *event)
-{
-	return (event->type == EVENT_NO_REPLY && state->printed_silence) ||
-	       (event->type == EVENT_WAITED && !state->printed_wait);
+	}
 }
 
 static void
 event_text_on_event(void *arg, const struct event *event)
 {
 	struct event_text *state = arg;
+	char message[TEXT_MAX], line[TEXT_MAX + sizeof(LOG_PREFIX)];
+	size_t columns;
 
+	/* In place of the wait, until the server replies. */
 	if (event->type == EVENT_NO_REPLY && event->minor &&
-	    !state->opts->verbose && may_draw(state) && is_seen(state)) {
-		draw_no_reply(state, event);
+	    !state->opts->verbose && may_draw(state, true)) {
+		columns = log_columns();
+		event_text_format(event, state->opts, message, sizeof(message));
+		snprintf(line, sizeof(line), LOG_PREFIX "%s", message);
+		escape_shorten(line, ESCAPE_TEXT, columns, message,
+		    sizeof(message));
+		log_progress(message, columns);
+		reminder_stop(&state->reminder);
 		return;
 	}
 	/* The message of what ends the wait replaces the line. */
@@ -424,7 +374,10 @@ event_text_on_event(void *arg, const struct event *event)
 		state->printed_silence = false;
 		return;
 	}
-	if (is_redundant(state, event))
+	/* A silence is reported once, however long it lasts. A wait that was
+	 * drawn leaves no trace on the terminal. */
+	if ((event->type == EVENT_NO_REPLY && state->printed_silence) ||
+	    (event->type == EVENT_WAITED && !state->printed_wait))
 		return;
 	if (print_event(state, event) && event->type == EVENT_NO_REPLY)
 		state->printed_silence = state->printed_wait = true;

@@ -82,12 +82,6 @@ add_order(struct runner *self, size_t length)
 	self->count++;
 }
 
-static bool
-is_transient(int error)
-{
-	return error == EAGAIN || error == EINTR || error == ENOMEM;
-}
-
 /* The socket stays open: its end is what rlockrun waits for. */
 static void
 take_orders(struct runner *self)
@@ -97,7 +91,7 @@ take_orders(struct runner *self)
 	while ((got = recv(self->sock, self->buffer, HOOK_RUNNER_ORDER_MAX,
 		    MSG_DONTWAIT)) > 0)
 		add_order(self, (size_t)got);
-	if (got == -1 && is_transient(errno))
+	if (got == -1 && (errno == EAGAIN || errno == EINTR || errno == ENOMEM))
 		return;
 	self->ended = true;
 	self->end_at = clock_now() + HOOK_RUNNER_END_MS;
@@ -112,42 +106,28 @@ event_of(const struct order *order)
 
 /* --- a hook ----------------------------------------------------------- */
 
-static void
-restore_signals(void)
-{
-	struct sigaction dfl = {.sa_handler = SIG_DFL};
-	sigset_t none;
-
-	for (int signo = 1; signo < NSIG; signo++)
-		sigaction(signo, &dfl, NULL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
-/* Returns only on failure. */
-static void
-exec_hook(struct order *order)
-{
-	char *end = order->entries + order->length, *command;
-
-	for (char *at = order->entries; at < end; at += strlen(at) + 1)
-		if (putenv(at) != 0)
-			return;
-	command = strndup(order->command->text, order->command->length);
-	if (command != NULL)
-		execl("/bin/sh", "/bin/sh", "-c", command, (char *)NULL);
-	free(command);
-}
-
 static _Noreturn void
 become_hook(const struct runner *self, pid_t runner)
 {
+	struct sigaction dfl = {.sa_handler = SIG_DFL};
+	struct order *order = self->order;
+	char *end = order->entries + order->length, *command;
+	bool good = true;
+	sigset_t none;
+
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != runner)
 		_exit(EXIT_FAILURE);
 	setsid();
-	restore_signals();
-	exec_hook(self->order);
+	for (int signo = 1; signo < NSIG; signo++)
+		sigaction(signo, &dfl, NULL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	for (char *at = order->entries; at < end; at += strlen(at) + 1)
+		good = good && putenv(at) == 0;
+	command = strndup(order->command->text, order->command->length);
+	if (good && command != NULL)
+		execl("/bin/sh", "/bin/sh", "-c", command, (char *)NULL);
 	log_warn("cannot run /bin/sh");
 	_exit(EXITCODE_CANNOT_RUN);
 }

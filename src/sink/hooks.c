@@ -46,18 +46,6 @@ await_parent(pid_t pid)
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -1;
 }
 
-/* Its parent has sent it. */
-static pid_t
-receive_runner(int sock)
-{
-	pid_t runner = 0;
-
-	if (recv(sock, &runner, sizeof(runner), MSG_DONTWAIT) <
-	    (ssize_t)sizeof(runner))
-		return 0;
-	return runner;
-}
-
 int
 hooks_start(struct hooks *hooks, const struct hook_command *commands,
     size_t count)
@@ -72,8 +60,11 @@ hooks_start(struct hooks *hooks, const struct hook_command *commands,
 		fork_runner(socks[1], commands, count);
 	if (pid != -1 && await_parent(pid) == 0) {
 		close(socks[1]);
-		*hooks = (struct hooks){.sock = socks[0],
-		    .runner = receive_runner(socks[0])};
+		*hooks = (struct hooks){.sock = socks[0]};
+		/* Its parent has sent its id. */
+		if (recv(socks[0], &pid, sizeof(pid), MSG_DONTWAIT) ==
+		    (ssize_t)sizeof(pid))
+			hooks->runner = pid;
 		return 0;
 	}
 	error = errno;
@@ -141,29 +132,25 @@ signal_runner(const struct hooks *hooks, int signo)
 	process_release(held);
 }
 
-/* Only the runner finds all that the hooks have started. They may stop it
- * again, but it needs little time. */
-static void
-wake_and_end(const struct hooks *hooks)
-{
-	int64_t until = clock_now() + HOOK_RUNNER_KILL_MS;
-
-	log_warnx("the hook runner does not end; killing all hooks");
-	do {
-		signal_runner(hooks, HOOK_RUNNER_HURRY);
-		signal_runner(hooks, SIGCONT);
-	} while (!has_ended(hooks->sock, ROUND_MS) && clock_now() < until);
-	signal_runner(hooks, SIGKILL);
-}
-
 void
 hooks_finish(struct hooks *hooks)
 {
 	struct signals signals = {.fd = signals_open_ends()};
+	int64_t until;
 
 	shutdown(hooks->sock, SHUT_WR);
-	if (!await_end(hooks->sock, &signals))
-		wake_and_end(hooks);
+	if (!await_end(hooks->sock, &signals)) {
+		/* Only the runner finds all that the hooks have started. They
+		 * may stop it again, but it needs little time. */
+		until = clock_now() + HOOK_RUNNER_KILL_MS;
+		log_warnx("the hook runner does not end; killing all hooks");
+		do {
+			signal_runner(hooks, HOOK_RUNNER_HURRY);
+			signal_runner(hooks, SIGCONT);
+		} while (
+		    !has_ended(hooks->sock, ROUND_MS) && clock_now() < until);
+		signal_runner(hooks, SIGKILL);
+	}
 	if (signals.fd != -1)
 		close(signals.fd);
 	hooks_leave(hooks);

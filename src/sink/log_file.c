@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,6 +12,7 @@
 #include "base/escape.h"
 #include "base/file_write.h"
 #include "base/log.h"
+#include "base/poll.h"
 
 enum { FILE_MODE = 0640 };
 
@@ -37,17 +37,6 @@ use_descriptor(struct log_file *file, const char *path, int number)
 		return strerror(errno);
 	*file = (struct log_file){.path = path, .fd = fd, .is_ours = true};
 	return NULL;
-}
-
-/* A pipe or a terminal may block, and a pipe without a reader would raise
- * SIGPIPE. */
-static bool
-can_write(const struct log_file *file)
-{
-	struct pollfd out = {.fd = file->fd, .events = POLLOUT};
-
-	return !file->is_ours ||
-	       (poll(&out, 1, 0) == 1 && out.revents == POLLOUT);
 }
 
 /* ------------------------------------------------------------------------- */
@@ -86,27 +75,20 @@ log_file_open(struct log_file *file, const char *path)
 /* logrotate(8) renames it, and may make a new one or leave that to us. What
  * cannot be looked at is taken for the same file. What /proc has of a process
  * may be gone at any time. */
-static bool
-is_replaced(const struct log_file *file)
-{
-	struct stat st;
-
-	if (file->is_ours ||
-	    strncmp(file->path, "/proc/", strlen("/proc/")) == 0)
-		return false;
-	if (stat(file->path, &st) == -1)
-		return errno == ENOENT;
-	return st.st_dev != file->device || st.st_ino != file->inode;
-}
-
 void
 log_file_follow(struct log_file *file)
 {
 	struct log_file next;
+	struct stat st;
 	const char *why;
 	char name[1024];
 
-	if (!is_replaced(file))
+	if (file->is_ours ||
+	    strncmp(file->path, "/proc/", strlen("/proc/")) == 0)
+		return;
+	if (stat(file->path, &st) == -1
+		? errno != ENOENT
+		: st.st_dev == file->device && st.st_ino == file->inode)
 		return;
 	why = log_file_open(&next, file->path);
 	if (why == NULL) {
@@ -120,15 +102,19 @@ log_file_follow(struct log_file *file)
 	}
 }
 
+/* A pipe or a terminal may block, and a pipe without a reader would raise
+ * SIGPIPE. */
 const char *
 log_file_append(struct log_file *file, const char *line)
 {
+	struct pollfd out = {.fd = file->fd, .events = POLLOUT};
 	size_t length = strlen(line);
 	struct iovec parts[] = {{(void *)(uintptr_t) "\n", 0},
 	    {(void *)(uintptr_t)line, length}};
 	ssize_t wrote;
 
-	if (!can_write(file))
+	if (file->is_ours &&
+	    (poll_wait(&out, 1, 0) != 1 || out.revents != POLLOUT))
 		return "it is full";
 	/* The end of the line that was cut. */
 	parts[0].iov_len = file->torn ? 1 : 0;

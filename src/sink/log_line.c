@@ -162,31 +162,25 @@ put_json_lock(const struct json_line *json)
 }
 
 static void
-put_json_holder(const struct json_line *json)
+put_json_others(const struct json_line *json)
 {
 	const struct holder *holder = json->event->holder;
+	const struct holder_by *by = json->event->by;
 
 	if (json->event->position > 0)
 		json_integer(json->out, "position", true,
 		    json->event->position);
-	if (holder == NULL || !holder_is_known(holder))
-		return;
-	put_json_text(json, "holder_host", holder->host);
-	put_json_number(json, "holder_pid", holder->pid);
-	put_json_text(json, "holder_user", holder->user);
-	put_json_text(json, "holder_label", holder->label);
-}
-
-static void
-put_json_by(const struct json_line *json)
-{
-	const struct holder_by *by = json->event->by;
-
-	if (by == NULL)
-		return;
-	put_json_text(json, "by_host", by->host);
-	put_json_number(json, "by_pid", by->pid);
-	put_json_text(json, "by_label", by->label);
+	if (holder != NULL && holder_is_known(holder)) {
+		put_json_text(json, "holder_host", holder->host);
+		put_json_number(json, "holder_pid", holder->pid);
+		put_json_text(json, "holder_user", holder->user);
+		put_json_text(json, "holder_label", holder->label);
+	}
+	if (by != NULL) {
+		put_json_text(json, "by_host", by->host);
+		put_json_number(json, "by_pid", by->pid);
+		put_json_text(json, "by_label", by->label);
+	}
 }
 
 static void
@@ -223,8 +217,7 @@ put_json_fields(const struct json_line *json, const char *message)
 	put_json_seconds(json, "held_seconds", facts_held_ms(line->facts));
 	put_json_seconds(json, event_rows[event->type].ms, event->ms);
 	put_json_end(json);
-	put_json_holder(json);
-	put_json_by(json);
+	put_json_others(json);
 	put_json_text(json, "host", line->self.host);
 	put_json_number(json, "pid", line->self.pid);
 	fprintf(json->out, "}");

@@ -97,27 +97,23 @@ start_round(struct metrics_sink *sink)
 }
 
 /* Another run has the file locked for less than a millisecond, unless it is
- * stopped or the disk is slow. False when that lasts. */
-static bool
-retry_update(struct metrics_sink *sink)
-{
-	int64_t now = clock_now();
-	bool is_last = sink->last_try_at != 0;
-	int64_t pause_ms =
-	    is_last ? clock_min(1 << clock_min(sink->busy, 4), LAST_PAUSE_MS)
-		    : AGAIN_MS;
-
-	sink->busy++;
-	sink->again_at = now + pause_ms;
-	return is_last ? now < sink->last_try_at : sink->busy < AGAIN_MAX;
-}
-
+ * stopped or the disk is slow. */
 static void
 finish_update(struct metrics_sink *sink, struct lock_metrics *lock,
     enum metrics_update result)
 {
-	if (result == METRICS_UPDATE_BUSY && retry_update(sink))
-		return;
+	int64_t now = clock_now();
+	bool is_last = sink->last_try_at != 0;
+
+	if (result == METRICS_UPDATE_BUSY) {
+		sink->again_at =
+		    now + (is_last ? clock_min(1 << clock_min(sink->busy, 4),
+					 LAST_PAUSE_MS)
+				   : AGAIN_MS);
+		sink->busy++;
+		if (is_last ? now < sink->last_try_at : sink->busy < AGAIN_MAX)
+			return;
+	}
 	if (result == METRICS_UPDATE_BUSY)
 		warn_not_written(sink, lock,
 		    "another process has locked the file");
@@ -190,43 +186,7 @@ metrics_on_due(void *arg)
 	backlog_add(&sink->backlog);
 }
 
-static void
-warn_slow(struct metrics_sink *sink)
-{
-	const struct lock_metrics *first = find_next(sink);
-	int count = 0;
-
-	for (; find_next(sink) != NULL; sink->at++)
-		count++;
-	if (first != NULL)
-		warn_not_written(sink, first, "the disk is too slow");
-	if (count > 1)
-		log_warnx("the metrics of %d locks were not written", count);
-}
-
-/* What was begun does not have the end of the run. */
-static void
-write_last(struct metrics_sink *sink)
-{
-	sink->last_try_at = clock_now() + LAST_TRY_MS;
-	for (size_t i = 0; i < sink->opts->key_count; i++)
-		metrics_file_cancel(&sink->locks[i].file);
-	start_round(sink);
-	backlog_add(&sink->backlog);
-	if (!backlog_finish(&sink->backlog))
-		warn_slow(sink);
-}
-
 /* --- events ----------------------------------------------------------- */
-
-/* Written when it has lasted, so that nothing delays the start of the job. */
-static void
-begin_run(struct metrics_sink *sink, bool holds)
-{
-	sink->run =
-	    (struct metrics_run){.holds = holds, .since_ms = clock_epoch()};
-	write_in(sink, SETTLE_MS);
-}
 
 static void
 end_run(struct metrics_sink *sink)
@@ -348,7 +308,11 @@ metrics_on_event(void *arg, const struct event *event)
 	switch (event->type) {
 	case EVENT_BEGUN:
 	case EVENT_ACQUIRED:
-		begin_run(sink, event->type == EVENT_ACQUIRED);
+		sink->run =
+		    (struct metrics_run){.holds = event->type == EVENT_ACQUIRED,
+			.since_ms = clock_epoch()};
+		/* So that nothing delays the start of the job. */
+		write_in(sink, SETTLE_MS);
 		break;
 	case EVENT_RENEWAL_FAILED:
 		write_in(sink, 0);
@@ -370,29 +334,22 @@ metrics_on_event(void *arg, const struct event *event)
 	}
 }
 
-static void
-demand_folder(const struct opts *opts)
-{
-	const char *why = metrics_file_check_folder(opts->metrics_folder);
-	char folder[1024];
-
-	if (why == NULL)
-		return;
-	escape_quote(opts->metrics_folder, folder, sizeof(folder));
-	log_die(EXITCODE_CONFIG, "cannot write metrics into %s: %s", folder,
-	    why);
-}
-
 static void *
 open_sink(const struct facts *facts, struct loop *loop)
 {
 	const struct opts *opts = facts->opts;
 	struct metrics_sink *sink;
+	const char *why = NULL;
+	char folder[1024];
 
 	if (*opts->metrics_folder == '\0' || opts->action != OPTS_RUN)
 		return NULL;
 	if (opts->metrics_demanded)
-		demand_folder(opts);
+		why = metrics_file_check_folder(opts->metrics_folder);
+	escape_quote(opts->metrics_folder, folder, sizeof(folder));
+	if (why != NULL)
+		log_die(EXITCODE_CONFIG, "cannot write metrics into %s: %s",
+		    folder, why);
 	sink =
 	    mem_alloc(sizeof(*sink) + opts->key_count * sizeof(*sink->locks));
 	sink->opts = opts;
@@ -414,8 +371,25 @@ static void
 close_sink(void *arg)
 {
 	struct metrics_sink *sink = arg;
+	const struct lock_metrics *first;
+	int count = 0;
 
-	write_last(sink);
+	/* What was begun does not have the end of the run. */
+	sink->last_try_at = clock_now() + LAST_TRY_MS;
+	for (size_t i = 0; i < sink->opts->key_count; i++)
+		metrics_file_cancel(&sink->locks[i].file);
+	start_round(sink);
+	backlog_add(&sink->backlog);
+	if (!backlog_finish(&sink->backlog)) {
+		first = find_next(sink);
+		for (; find_next(sink) != NULL; sink->at++)
+			count++;
+		if (first != NULL)
+			warn_not_written(sink, first, "the disk is too slow");
+		if (count > 1)
+			log_warnx("the metrics of %d locks were not written",
+			    count);
+	}
 	loop_timer_remove(sink->loop, &sink->timer);
 	for (size_t i = 0; i < sink->opts->key_count; i++)
 		metrics_file_fini(&sink->locks[i].file);

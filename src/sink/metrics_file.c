@@ -84,31 +84,24 @@ remove_dead_runs(const struct metrics_file *file, struct metrics *metrics)
 	metrics->run_count = count;
 }
 
-/* Runs that were recorded in a file that is lost still have theirs. */
-static int
-find_free_byte(const struct metrics_file *file, const struct metrics *metrics)
-{
-	bool used[METRICS_RUNS_MAX + 1] = {false};
-	int byte = 1;
-
-	for (size_t i = 0; i < metrics->run_count; i++)
-		used[metrics->runs[i].byte] = true;
-	while (byte <= METRICS_RUNS_MAX &&
-	       (used[byte] || is_run_alive(file, byte)))
-		byte++;
-	return byte <= METRICS_RUNS_MAX ? byte : 0;
-}
-
 /* If there are too many, this one is not recorded. */
 static void
 add_run(struct metrics_file *file, struct metrics *metrics,
     const struct metrics_run *run)
 {
+	bool used[METRICS_RUNS_MAX + 1] = {false};
 	short type = F_RDLCK;
+	int byte = 1;
 
+	for (size_t i = 0; i < metrics->run_count; i++)
+		used[metrics->runs[i].byte] = true;
+	/* Runs that were recorded in a file that is lost still have theirs. */
+	while (file->byte == 0 && byte <= METRICS_RUNS_MAX &&
+	       (used[byte] || is_run_alive(file, byte)))
+		byte++;
 	if (file->byte == 0) {
-		int byte = find_free_byte(file, metrics);
-		if (byte == 0 || set_byte(file, byte, F_OFD_SETLK, &type) == -1)
+		if (byte > METRICS_RUNS_MAX ||
+		    set_byte(file, byte, F_OFD_SETLK, &type) == -1)
 			return;
 		file->byte = byte;
 	}
@@ -139,18 +132,6 @@ open_metrics_folder(struct metrics_file *file)
 				     : fail_errno(file, NULL);
 }
 
-/* Somebody may have removed it, and the folder. */
-static bool
-is_current(const struct metrics_file *file, const char *path)
-{
-	struct stat ours, there;
-
-	return fstat(file->lock_fd, &ours) == 0 &&
-	       fstatat(file->folder_fd, path, &there, AT_SYMLINK_NOFOLLOW) ==
-		   0 &&
-	       ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
-}
-
 static void
 close_lock(struct metrics_file *file)
 {
@@ -160,10 +141,16 @@ close_lock(struct metrics_file *file)
 	file->byte = 0;
 }
 
+/* Somebody may have removed it, and the folder. */
 static enum metrics_update
 open_lock(struct metrics_file *file)
 {
-	if (file->lock_fd != -1 && is_current(file, file->lock_name))
+	struct stat ours, there;
+
+	if (file->lock_fd != -1 && fstat(file->lock_fd, &ours) == 0 &&
+	    fstatat(file->folder_fd, file->lock_name, &there,
+		AT_SYMLINK_NOFOLLOW) == 0 &&
+	    ours.st_dev == there.st_dev && ours.st_ino == there.st_ino)
 		return METRICS_UPDATE_GOES_ON;
 	close_lock(file);
 	file->lock_fd = openat(file->folder_fd, file->lock_name,
@@ -212,19 +199,6 @@ read_former(struct metrics_file *file)
 	return METRICS_UPDATE_GOES_ON;
 }
 
-/* Whether it is damaged. */
-static bool
-parse_former(struct metrics_file *file, struct metrics *former)
-{
-	if (file->length == 0)
-		return false;
-	if (file->length == file->room)
-		return true;
-	file->text[file->length] = '\0';
-	return strlen(file->text) < file->length ||
-	       metrics_text_read(former, file->label, file->text);
-}
-
 static enum metrics_update
 merge(struct metrics_file *file)
 {
@@ -236,7 +210,13 @@ merge(struct metrics_file *file)
 	if (read_former(file) == METRICS_UPDATE_FAILED)
 		return METRICS_UPDATE_FAILED;
 	metrics_init(&metrics);
-	file->damaged = parse_former(file, &metrics);
+	file->damaged = file->length == file->room;
+	if (file->length > 0 && !file->damaged) {
+		file->text[file->length] = '\0';
+		file->damaged =
+		    strlen(file->text) < file->length ||
+		    metrics_text_read(&metrics, file->label, file->text);
+	}
 	metrics_add(&metrics, &file->written);
 	remove_dead_runs(file, &metrics);
 	if (file->run.since_ms != 0)

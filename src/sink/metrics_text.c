@@ -104,27 +104,19 @@ metrics_init(struct metrics *metrics)
 		metrics->values[i] = is_counter(i) ? 0 : METRICS_UNKNOWN;
 }
 
-/* Without a success the period counts from its first statement. One in the
- * future is none: the clock was stepped. */
-static int64_t
-first_statement(const struct metrics *metrics, const struct metrics *changes)
-{
-	int64_t former = metrics->values[METRICS_EXPECT_SINCE];
-	int64_t now = changes->values[METRICS_EXPECT_SINCE];
-
-	if (changes->values[METRICS_EXPECT] == 0)
-		return METRICS_UNKNOWN;
-	if (former == METRICS_UNKNOWN ||
-	    (now != METRICS_UNKNOWN && former > now + LIMIT_CLOCKS_MS))
-		return now;
-	return former;
-}
-
 void
 metrics_add(struct metrics *metrics, const struct metrics *changes)
 {
-	int64_t since_ms = first_statement(metrics, changes);
+	int64_t since_ms = metrics->values[METRICS_EXPECT_SINCE];
+	int64_t now_ms = changes->values[METRICS_EXPECT_SINCE];
 
+	/* Without a success the period counts from its first statement. One in
+	 * the future is none: the clock was stepped. */
+	if (since_ms == METRICS_UNKNOWN ||
+	    (now_ms != METRICS_UNKNOWN && since_ms > now_ms + LIMIT_CLOCKS_MS))
+		since_ms = now_ms;
+	if (changes->values[METRICS_EXPECT] == 0)
+		since_ms = METRICS_UNKNOWN;
 	for (enum metrics_value i = 0; i < METRICS_VALUE_COUNT; i++) {
 		if (is_counter(i))
 			metrics->values[i] += changes->values[i];
@@ -228,60 +220,33 @@ put_digits(struct text *text, int64_t number, int digits)
 	put_part(text, first);
 }
 
-static void
-put_sample(struct text *text, enum metrics_value value, int64_t number,
-    const char *label)
-{
-	struct sample sample;
-
-	describe_sample(&sample, value, label);
-	for (size_t i = 0; sample.parts[i] != NULL; i++)
-		put_part(text, sample.parts[i]);
-	if (sample.unit == UNIT_SECONDS) {
-		put_digits(text, number / SECOND_MS, 1);
-		put_part(text, ".");
-		put_digits(text, number % SECOND_MS, 3);
-	} else {
-		put_digits(text, number, 1);
-	}
-	put_part(text, "\n");
-}
-
 /* The ends of jobs from the start, so that their first increase is seen; others
  * once they have happened. */
-static bool
-is_known(const struct metrics *metrics, enum metrics_value value)
-{
-	int64_t number = metrics->values[value];
-	bool happens = value >= METRICS_ENDED &&
-		       value != METRICS_ENDED + ENDING_JOB &&
-		       value != METRICS_JOB_FAILED;
-
-	return happens ? number > 0 : number != METRICS_UNKNOWN;
-}
-
 static void
 put_samples(struct text *text, const struct metrics *metrics,
     enum metrics_value from, enum metrics_value to, const char *label)
 {
 	for (enum metrics_value i = from; i < to; i++) {
+		int64_t number = metrics->values[i];
+		bool happens = i >= METRICS_ENDED &&
+			       i != METRICS_ENDED + ENDING_JOB &&
+			       i != METRICS_JOB_FAILED;
+		struct sample sample;
+
 		if (i <= METRICS_ENDED)
 			put_part(text, rows[i].head);
-		if (is_known(metrics, i))
-			put_sample(text, i, metrics->values[i], label);
-	}
-}
-
-static void
-put_runs(struct text *text, const struct metrics *metrics)
-{
-	for (size_t i = 0; i < metrics->run_count; i++) {
-		const struct metrics_run *run = &metrics->runs[i];
-
-		put_part(text, "# run ");
-		put_digits(text, run->byte, 1);
-		put_part(text, run->holds ? " holds " : " waits ");
-		put_digits(text, run->since_ms, 1);
+		if (happens ? number <= 0 : number == METRICS_UNKNOWN)
+			continue;
+		describe_sample(&sample, i, label);
+		for (size_t j = 0; sample.parts[j] != NULL; j++)
+			put_part(text, sample.parts[j]);
+		if (sample.unit == UNIT_SECONDS) {
+			put_digits(text, number / SECOND_MS, 1);
+			put_part(text, ".");
+			put_digits(text, number % SECOND_MS, 3);
+		} else {
+			put_digits(text, number, 1);
+		}
 		put_part(text, "\n");
 	}
 }
@@ -302,7 +267,15 @@ metrics_text_write(const struct metrics *metrics, const char *label, char *text,
 
 	put_samples(&rest, metrics, METRICS_ENDED, METRICS_VALUE_COUNT, label);
 	put_samples(&rest, metrics, 0, METRICS_ENDED, label);
-	put_runs(&rest, metrics);
+	for (size_t i = 0; i < metrics->run_count; i++) {
+		const struct metrics_run *run = &metrics->runs[i];
+
+		put_part(&rest, "# run ");
+		put_digits(&rest, run->byte, 1);
+		put_part(&rest, run->holds ? " holds " : " waits ");
+		put_digits(&rest, run->since_ms, 1);
+		put_part(&rest, "\n");
+	}
 	put_part(&rest, END "\n");
 	return (size_t)(rest.at - text);
 }
@@ -408,11 +381,14 @@ read_sample(struct metrics *metrics, const char *label, const char *line,
 }
 
 static bool
-read_run(struct metrics *metrics, const char *line)
+read_comment(struct metrics *metrics, const char *line)
 {
 	struct metrics_run run;
 	int64_t byte;
 
+	if (match(&line, "# HELP rlockrun_") ||
+	    match(&line, "# TYPE rlockrun_"))
+		return true;
 	if (!match(&line, "# run ") ||
 	    !read_digits(&line, METRICS_RUNS_MAX, &byte) || byte == 0)
 		return false;
@@ -426,13 +402,6 @@ read_run(struct metrics *metrics, const char *line)
 			return false;
 	metrics->runs[metrics->run_count++] = run;
 	return true;
-}
-
-static bool
-read_comment(struct metrics *metrics, const char *line)
-{
-	return match(&line, "# HELP rlockrun_") ||
-	       match(&line, "# TYPE rlockrun_") || read_run(metrics, line);
 }
 
 /* Only what has a newline is a line. */

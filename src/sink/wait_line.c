@@ -6,6 +6,8 @@
 
 #include "base/escape.h"
 #include "base/log.h"
+#include "base/moment.h"
+#include "sink/holder_text.h"
 
 enum { NAME_SIZE = 4096, SECOND_MS = 1000 };
 
@@ -33,8 +35,8 @@ enum brevity {
 };
 
 struct parts {
-	struct holder_words words;
-	char name[NAME_SIZE], who[sizeof(((struct holder_words *)NULL)->who)];
+	struct holder_text words;
+	char name[NAME_SIZE], who[sizeof(((struct holder_text *)NULL)->who)];
 	char pid[32];
 	char waited[48], left[48];
 	char position[64], brief_position[40], rank[32];
@@ -51,8 +53,21 @@ ordinal_end(int64_t number)
 }
 
 static void
-describe_position(int64_t position, struct parts *parts)
+describe_parts(const struct event *event, struct parts *parts)
 {
+	int64_t position = event->position;
+	char age[32];
+
+	*parts = (struct parts){.pid = ""};
+	holder_text_split(event->holder, &parts->words);
+	if (holder_is_known(event->holder) && !holder_has_end(event->holder))
+		snprintf(parts->pid, sizeof(parts->pid), " (pid %s)",
+		    event->holder->pid);
+	moment_describe_age(event->ms, age, sizeof(age));
+	snprintf(parts->waited, sizeof(parts->waited), "waiting %s", age);
+	moment_describe_age(event->left_ms + SECOND_MS - 1, age, sizeof(age));
+	if (event->left_ms >= 0)
+		snprintf(parts->left, sizeof(parts->left), "%s left", age);
 	if (position < 1)
 		return;
 	snprintf(parts->position, sizeof(parts->position),
@@ -63,31 +78,13 @@ describe_position(int64_t position, struct parts *parts)
 	    ordinal_end(position));
 }
 
-static void
-describe_parts(const struct event *event, struct parts *parts)
-{
-	char age[32];
-
-	*parts = (struct parts){.pid = ""};
-	holder_put_in_words(event->holder, &parts->words);
-	if (holder_is_known(event->holder) && !holder_has_end(event->holder))
-		snprintf(parts->pid, sizeof(parts->pid), " (pid %s)",
-		    event->holder->pid);
-	holder_describe_age(event->ms, age, sizeof(age));
-	snprintf(parts->waited, sizeof(parts->waited), "waiting %s", age);
-	holder_describe_age(event->left_ms + SECOND_MS - 1, age, sizeof(age));
-	if (event->left_ms >= 0)
-		snprintf(parts->left, sizeof(parts->left), "%s left", age);
-	describe_position(event->position, parts);
-}
-
 /* "rlockrun: NAME is held by web-3 (pid 4121, deploy) since 12:03:11, 3m12s
  * ago, and by 1 other; waiting 12s, 4m48s left, position 3 in the queue" */
 static void
 put_together(const struct parts *parts, enum brevity brevity, char *text,
     size_t size)
 {
-	const struct holder_words *words = &parts->words;
+	const struct holder_text *words = &parts->words;
 	bool limited = *parts->left != '\0';
 	enum brevity no_wait = limited ? BREVITY_WAITED : BREVITY_END;
 	const struct {

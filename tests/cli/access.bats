@@ -88,8 +88,10 @@ manual_user() {
 		cli acl setuser default "$rule"
 		cli acl setuser locker "$rule" '-acl|dryrun' '-acl|whoami'
 	done
-	[[ $(cli dbsize) == 0 ]]
+	wait_until is_empty
 }
+
+is_empty() { [[ $(cli dbsize) == 0 ]]; }
 
 @test "doctor: rules for certain keys, with a scratch key that is denied" {
 	good_server
@@ -114,6 +116,11 @@ manual_user() {
 	cli acl setuser locker -zadd
 	doctor 77 -k "$KEY" -s
 	[[ $(cli dbsize) == 0 ]]
+	# One that may not be deleted ends by itself.
+	cli acl setuser locker resetkeys "~*" +zadd -del
+	doctor 77 -k "$KEY"
+	found access-exclusive error "+del"
+	wait_until is_empty
 }
 
 @test "doctor: the advised rules permit a lock of any name, and hardly another" {

@@ -27,7 +27,7 @@ OPTIONS = TRACESYSGOOD | TRACEFORK | TRACEVFORK | TRACECLONE | TRACEEXEC | EXITK
 RAX, RDX, RSI, RDI, ORIG_RAX = 10, 12, 13, 14, 15  # of the 27 words of user_regs_struct
 STACK = 16384  # how much of it is searched
 MEMORY = ("brk", "mmap")
-CONNECTING = ("redis/stream.c", "redis/resolve.c")
+CONNECTING = ("redis/socket.c", "redis/resolve.c")
 
 libc = ctypes.CDLL(None, use_errno=True)
 libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]

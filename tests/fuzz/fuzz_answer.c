@@ -7,11 +7,13 @@
 
 #include "admin/list_row.h"
 #include "admin/look.h"
+#include "admin/query.h"
 #include "admin/run_row.h"
 #include "base/num.h"
 #include "lock/answer.h"
+#include "lock/claim.h"
 #include "lock/kind.h"
-#include "lock/waiter.h"
+#include "sink/holder_text.h"
 
 static const struct key_names names = {
     .all = {"job", "INFO", "RUNS", "QUEUE", "ALIVE"}};
@@ -58,26 +60,30 @@ check_busy(const struct answer *answer)
 	    answer->holder.count > 0 || answer->holder.state == HOLDER_NONE);
 	require(answer->holder.state == HOLDER_NONE ||
 		kind_of(answer->holder.kind) != NULL);
-	holder_describe_lock(&answer->holder, text, sizeof(text));
+	holder_text_format_lock(&answer->holder, text, sizeof(text));
 }
 
 /* Whether it is one. */
 static bool
-check_answer(struct answer *answer, bool is_acquire)
+check_answer(const struct value *reply, enum answer_to asked)
 {
+	static struct answer read;
+	const struct answer *answer = &read;
 	struct waiter waiter;
 
-	if (answer == NULL)
+	if (!answer_read(&read, asked, reply)) {
+		require(answer_vote(answer) == ANSWER_ABSENT);
 		return false;
+	}
 	check_waiters(&answer->to_notify);
-	check_number(answer->fence);
+	if (asked != ANSWER_TO_JOIN)
+		check_number(answer->fence);
 	check_number(answer->ticket);
 	require(answer->start >= 0 && answer->life_ms >= 0);
 	require(*answer->head == '\0' || waiter_parse(&waiter, answer->head));
 	require(answer_vote(answer) != ANSWER_ABSENT);
-	if (is_acquire && answer->outcome == ANSWER_BUSY)
+	if (asked == ANSWER_TO_TRY && answer->outcome == ANSWER_BUSY)
 		check_busy(answer);
-	free(answer);
 	return true;
 }
 
@@ -104,7 +110,7 @@ check_look(const struct value *reply)
 	struct look look;
 	char text[640];
 
-	if (!answer_look(&look, reply, &names))
+	if (!query_read_look(&look, reply, &names))
 		return;
 	look_describe_holders(&look, text, sizeof(text));
 	look_describe_kind(&look, text, sizeof(text));
@@ -114,23 +120,25 @@ check_look(const struct value *reply)
 	for (size_t i = 0; i < look.listed; i++)
 		check_number(look.holders[i].fence);
 	check_rows(&look);
-	answer_look_fini(&look);
+	query_fini(&look);
 }
 
 /* Of a damaged text, what there is. */
 static void
 check_order(const struct value *reply)
 {
-	struct answer *answer = answer_order(reply);
+	struct answer read;
+	const struct answer *answer = &read;
+	bool good = answer_read(&read, ANSWER_TO_ORDER, reply);
 	char text[640];
 
-	require((answer != NULL) == (value_text(reply) != NULL));
-	if (answer == NULL)
+	require(good == (value_text(reply) != NULL));
+	if (!good)
 		return;
 	require(strlen(answer->ordered) <= TOKEN_SIZE - 1);
 	require(strlen(answer->by.label) <= LIMIT_LABEL);
 	require(*answer->by.pid != '\0' && *answer->by.host != '\0');
-	holder_describe_by(&answer->by, text, sizeof(text));
+	holder_text_format_by(&answer->by, text, sizeof(text));
 	free(answer);
 }
 
@@ -140,7 +148,7 @@ check_page(const struct value *reply)
 	const char *cursor;
 	char **keys;
 
-	if (!answer_page(&cursor, &keys, reply))
+	if (!query_read_page(&cursor, &keys, reply))
 		return;
 	for (char **key = keys; *key != NULL; key++)
 		free(*key);
@@ -150,22 +158,23 @@ check_page(const struct value *reply)
 static void
 check(const struct value *reply)
 {
-	struct answer_force force;
+	struct waiter waiter;
+	char head[WAITER_SIZE];
 	int64_t count;
-	bool is_acquire = check_answer(answer_acquire(reply), true);
-	bool is_join = check_answer(answer_join(reply), false);
-	bool is_renewal = check_answer(answer_renew(reply), false);
-	bool is_release = check_answer(answer_release(reply), false);
+	bool is_acquire = check_answer(reply, ANSWER_TO_TRY);
+	bool is_join = check_answer(reply, ANSWER_TO_JOIN);
+	bool is_renewal = check_answer(reply, ANSWER_TO_RENEWAL);
+	bool is_release = check_answer(reply, ANSWER_TO_RELEASE);
 
 	require(is_acquire + is_release + is_join + is_renewal <= 1);
-	require(check_answer(answer_plain_join(reply), false) == is_renewal);
-	require(check_answer(answer_other_kind(reply), false) == is_renewal);
-	require(check_answer(answer_plain_release(reply), false) == is_renewal);
-	if (answer_force(&force, reply))
-		check_waiters(&force.to_notify);
-	if (answer_nested(&count, reply))
+	require(check_answer(reply, ANSWER_TO_PLAIN_JOIN) == is_renewal);
+	require(check_answer(reply, ANSWER_TO_OTHER_KIND) == is_renewal);
+	require(check_answer(reply, ANSWER_TO_PLAIN_RELEASE) == is_renewal);
+	if (query_read_force(&count, head, reply))
+		require(*head == '\0' || waiter_parse(&waiter, head));
+	if (query_read_nested(&count, reply))
 		require(count >= 0);
-	check_answer(answer_head(reply), false);
+	check_answer(reply, ANSWER_TO_HEAD);
 	check_order(reply);
 	require(answer_replicas(reply) >= 0);
 	check_look(reply);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lock/key.h"
+#include "lock/claim.h"
 #include "redis/ways/cluster.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -2,8 +2,8 @@
 # shellcheck shell=bash
 
 # prepare_clock: the clock of each server that bin/redis-server starts is ahead by the
-# seconds in the file `clock`. (In a server with jemalloc, which asks for the time
-# first, libfaketime fails.)
+# seconds in the file `clock`, or stands still at those behind an `=` in there. (In a
+# server with jemalloc, which asks for the time first, libfaketime fails.)
 prepare_clock() {
 	command -v cc >/dev/null || not_here 'no compiler'
 	cc -D_GNU_SOURCE -shared -fPIC -o clock.so -x c - <<-END
@@ -21,7 +21,10 @@ prepare_clock() {
 				text[0] = 0;
 			close(file);
 			syscall(SYS_gettimeofday, now, zone);
-			now->tv_sec += atol(text);
+			if (*text == '=')
+				*now = (struct timeval){atol(text + 1), 0};
+			else
+				now->tv_sec += atol(text);
 			return 0;
 		}
 	END
@@ -43,4 +46,9 @@ own_clock() {
 step_clock() {
 	echo "$1" >clock.new
 	mv clock.new clock
+}
+
+# stop_clock: no lease ends, and whoever was woken has its second to come for good.
+stop_clock() {
+	step_clock "=$(date +%s)"
 }

@@ -19,15 +19,19 @@ with_hosts() {
 
 # refused WORDS ARGUMENT...: 69 with one line, and no job, at once.
 refused() {
-	given_up "$1" --server-timeout 1h "${@:2}"
+	given_up_once "$1" --server-timeout 1h "${@:2}"
 }
 
-# given_up WORDS ARGUMENT...: the same when --server-timeout has passed.
+# given_up WORDS ARGUMENT...: the same when --server-timeout has passed. Of several tries
+# the last one decides, whose reply may come too late on a busy machine.
 given_up() {
-	run -69 rl --server-timeout 1 "${@:2}" touch ran
+	wait_until given_up_once "$@"
+}
+
+given_up_once() {
+	run -69 rl --server-timeout 1 "${@:2}" touch ran || return
 	echo "$output"
-	is_last_word "$1"
-	[[ ! -e ran ]]
+	is_last_word "$1" && [[ ! -e ran ]]
 }
 
 # is_last_word WORDS: the last line says so, and each other one only that it is tried

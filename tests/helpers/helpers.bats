@@ -44,13 +44,13 @@ skipped: all suites, which need redis-server at least
 
 @test "a night remembers what has passed on a commit, and plays the rest again" {
 	a_tree tests/parts tests/parts.bash
-	sed -i "/^table='/,/^'/c table='\nnight good - touch good; mv good bad\nnight poor - test -e more\n'" tests/parts
+	sed -i "/^table='/,/^'/c table='\nnight good - touch good; mv good bad; [[ ! \$PARTS ]]\nnight poor - test -e more\n'" tests/parts
 	printf 'build\nbad\nmore\n' >.gitignore
 	git init -q
 	git add .
 	git -c user.name=a -c user.email=a@b commit -qm a
 	commit=$(git rev-parse --short=7 HEAD)
-	run -1 tests/parts night
+	PARTS='good poor' run -1 tests/parts night
 	[[ ${lines[-1]} == "1 passed, 1 failed, night of $commit, all parts" ]]
 	touch more
 	run -0 tests/parts night
@@ -69,4 +69,11 @@ skipped: all suites, which need redis-server at least
 	echo "$other" >own/pid
 	stop_server own # a child of ours
 	gone "$other"
+}
+
+@test "a port is given to one server only, also before that one listens" {
+	choose_port
+	run -1 take_port "$PORT"
+	choose_bus_port
+	run -1 take_port $((PORT + 10000))
 }

@@ -76,6 +76,12 @@ end_monitor() {
 	MONITOR_PID=
 }
 
+# was_rung TOKEN: since monitor was called.
+was_rung() {
+	catch_up
+	grep -qF "lua] \"RPUSH\" \"{$KEY}:rlk:m:$1\"" "$MONITOR"
+}
+
 # member_of PID: its name in line.
 member_of() {
 	cli --raw zrange "$Q" 0 -1 | grep ":$1@"
@@ -85,6 +91,15 @@ token_of() {
 	member=$(member_of "$1")
 	member=${member#x:}
 	echo "${member%%:*}"
+}
+
+# outlive_all PID...: they are stopped, and no script takes them for dead nevertheless,
+# nor for one that was rung already.
+outlive_all() {
+	local pid
+	for pid; do
+		cli zadd "$L" $(($(server_ms) + 3600000)) "$(member_of "$pid")" >/dev/null
+	done
 }
 
 # Nothing is left but doorbells that were rung for those who were killed.

@@ -82,20 +82,20 @@ start_tcp_server() {
 	start_server "$1" --port "$PORT" --bind $2 "${@:3}"
 }
 
+# take_port PORT: whether nothing listens there, and no other test of this run has
+# taken it: it is free until the server that it was chosen for has started.
+take_port() {
+	! (: <"/dev/tcp/127.0.0.1/$1") 2>/dev/null &&
+		(set -C && : >"${TAKEN_PORTS:-$BATS_RUN_TMPDIR}/port.$1") 2>/dev/null
+}
+
 choose_port() {
-	PORT=$((20000 + RANDOM % 12000))
-	while (: <"/dev/tcp/127.0.0.1/$PORT") 2>/dev/null; do
-		PORT=$((20000 + RANDOM % 12000))
-	done
+	until PORT=$((20000 + RANDOM % 12000)) && take_port "$PORT"; do :; done
 }
 
 # That of a cluster's node, whose second one, 10000 above, is below those, too.
 choose_bus_port() {
-	PORT=$((10500 + RANDOM % 9000))
-	while (: <"/dev/tcp/127.0.0.1/$PORT") 2>/dev/null ||
-		(: <"/dev/tcp/127.0.0.1/$((PORT + 10000))") 2>/dev/null; do
-		PORT=$((10500 + RANDOM % 9000))
-	done
+	until PORT=$((10500 + RANDOM % 9000)) && take_port "$PORT" && take_port $((PORT + 10000)); do :; done
 }
 
 # start_tls_server FOLDER CERTIFICATE [OPTION...]: the same, over TLS, with one of

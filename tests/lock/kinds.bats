@@ -8,6 +8,7 @@
 load ../helpers/suite
 load ../helpers/queue
 load ../helpers/kinds
+load ../helpers/clock
 
 setup_file() { start_suite_server; }
 teardown_file() { stop_suite_server; }
@@ -240,7 +241,8 @@ rules_of_manual() {
 }
 
 @test "B6: the access rules of the man page are enough to wait in the queue" {
-	own_server
+	own_clock
+	stop_clock
 	mapfile -t rules < <(rules_of_manual)
 	cli acl setuser locker on '>v' "~$KEY" "~{$KEY}:rlk:*" "${rules[@]}"
 	export RLOCKRUN_REDIS=unix://locker:v@$SUITE_DIR/s

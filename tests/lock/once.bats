@@ -205,11 +205,14 @@ once_id() {
 	enqueue B --once-id "$KEY"
 	enqueue C --once-id other
 	enqueue D --once-id "$KEY"
+	# It does not look in between.
+	kill -STOP "$PID"
 	touch go.A
 	exits_with 75 "${STARTED[1]}"
 	wait_for_file C.started
 	touch go.C go.D
 	exits_with 0 "${STARTED[2]}"
+	kill -CONT "$PID"
 	exits_with 0 "${STARTED[3]}"
 	[[ $(paste -sd ' ' order) == "A C D" && -z $(keys_left) ]]
 }

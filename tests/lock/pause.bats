@@ -103,7 +103,7 @@ is_in_front() {
 	run -0 rlockrun --status -k "$KEY"
 	[[ $output == *$'\njob:      none; the lock is paused by --pause\n'* ]]
 	run -0 rlockrun --list "$KEY"
-	[[ $output == *" 59m59s paused  0 "* ]]
+	[[ $output =~ \ 59m[0-9]*s\ paused\ \ 0\  ]]
 	run -0 rlockrun --list --json "$KEY"
 	has_json '"hold":true,"paused":true'
 	run -0 --separate-stderr rlockrun --pause "$KEY" --json

@@ -70,7 +70,7 @@ byte armed = NEVER;
 mtype:job known = PENDING;
 bool known_ended;
 
-/* src: run/job_watch.h struct job_watch */
+/* src: run/run.h struct limits */
 mtype:watch = { GRANTED, WATCHING, STOPPING, OVER, RELEASED, ABANDONED, DONE }
 mtype:watch watch = GRANTED;
 byte stop_by = NEVER;
@@ -360,7 +360,7 @@ inline set_deadline(at)
 }
 
 /* src: job/guard.c guard_start_job
- * src: run/run.c check_guard */
+ * src: run/run.c run_step_acquire */
 inline order_job()
 {
 	printf("rlockrun: orders the job\n");
@@ -391,7 +391,7 @@ inline see_guard_end()
 	known = (gone(known) -> known : UNGUARDED)
 }
 
-/* src: run/job_watch.c begin_stop */
+/* src: run/watch.c begin_stop */
 inline begin_stop(at)
 {
 	printf("rlockrun: begins to stop the job by %d\n", at);
@@ -463,7 +463,7 @@ inline dismiss()
 	order_check = false
 }
 
-/* src: run/job_watch.c abandon */
+/* src: run/watch.c abandon */
 inline abandon()
 {
 	printf("rlockrun: abandons\n");
@@ -649,18 +649,17 @@ end:	do
 		printf("rlockrun: continues the guard\n");
 		guard = UP
 	}
-	/* src: run/job_watch.c step_running */
+	/* src: run/watch.c run_step_job */
 	:: d_step { self_acts && must_finish -> watch = OVER }
 	/* It was asked to end, and so are those that the command has left. */
 	:: d_step { self_acts && can_end_left -> begin_stop(now) }
 	:: d_step { self_acts && can_end_left -> begin_stop(now + 1) }
 	:: d_step { self_acts && must_stop_unguarded -> begin_stop(now) }
-	/* src: run/job_watch.c on_lease_ending */
+	/* src: run/watch.c on_lease_ending */
 	:: d_step { self_acts && must_stop -> begin_stop(kill_at) }
 	/* A lost lock is one that is not renewed any more.
-	 * src: run/job_watch.c job_watch_on_lost
-	 * src: run/job_watch.c obey_order
-	 * src: run/job_watch.c watch_limits */
+	 * src: run/watch.c watch_lease
+	 * src: run/watch.c watch_limits */
 	:: d_step { self_acts && watches_lease -> begin_stop(now) }
 	:: d_step { self_acts && watches_lease -> begin_stop(now + 1) }
 	:: d_step { self_acts && must_move -> set_deadline(kill_at) }
@@ -681,14 +680,14 @@ end:	do
 		printf("rlockrun: has no child left\n");
 		known = CLEARED
 	 }
-	/* src: run/job_watch.c step_stopping */
+	/* src: run/watch.c run_step_stop */
 	:: d_step { self_acts && can_be_over -> watch = OVER }
 	:: d_step { self_acts && must_hasten ->
 		y = stop_at;
 		set_deadline(y);
 		y = 0
 	}
-	/* src: run/job_watch.c watch_guard */
+	/* src: run/watch.c watch_guard */
 	:: d_step { self_acts && must_abandon ->
 #ifdef ABANDON_RELEASES
 		release()

@@ -277,7 +277,7 @@ inline find_newest(i)
 #endif
 
 #ifdef PAUSER
-/* src: lock/script/front.lua */
+/* src: lock/script/acquire.lua next_ticket */
 inline front(i)
 {
 	printf("server: %d goes to the front\n", i);
@@ -468,8 +468,7 @@ inline ring(i)
 /* Cancel is the same script. It rings the head if that can go now, be it that
  * this run has freed K, or an earlier one whose answer was lost, or that it only
  * was in the way. `right`: the doorbell among its KEYS is the head's.
- * src: lock/script/release.lua is_news
- * src: lock/script/shared/queue.lua ring_head */
+ * src: lock/script/release.lua is_news */
 inline release(i, becomes, right)
 {
 	printf("server: release of %d\n", i);
@@ -561,7 +560,7 @@ inline ring_named(i, other)
 
 /* ---- clients, network, clock ---- */
 
-/* src: run/run.c run_on_held */
+/* src: run/run.c run_step_acquire */
 inline start_job(i)
 {
 	printf("client %d: the job starts\n", i);
@@ -751,7 +750,7 @@ end:	do
 #endif
 #ifdef REPLACE
 	/* src: lock/lease.c on_order
-	 * src: run/job_watch.c obey_order */
+	 * src: run/watch.c watch_limits */
 	:: d_step {
 #ifdef ORDER_BY_NAME
 		pc[me] == RUN && job[me] && order == me ->

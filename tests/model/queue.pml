@@ -229,8 +229,12 @@ inline answer_busy(i)
 	hurt[i] = false;
 	far[i] = position >= COME_AGAIN;
 	life[i] = 3 * beat(position);
+	/* One that was removed comes back to its place, and the second of the head
+	 * that it found there has begun. */
 	if
-	:: !queued[i] && is_free -> queued[i] = true; promise(0)
+	:: !queued[i] && is_free ->
+		queued[i] = true;
+		promise((to_ring -> SECOND : life[head]))
 	:: else -> queued[i] = true
 	fi;
 	printf("server: %d stays, position %d, comes in %d ticks\n", i, position,
@@ -279,8 +283,7 @@ inline acquire(i)
 }
 
 /* A waiter that gives up calls it, too.
- * src: lock/script/release.lua is_news
- * src: lock/script/shared/queue.lua ring_head */
+ * src: lock/script/release.lua is_news */
 inline release(i)
 {
 	printf("server: release of %d\n", i);

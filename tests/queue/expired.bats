@@ -65,14 +65,14 @@ fill_queue() {
 	enqueue C
 	# No heartbeat is to find the lock free.
 	kill -STOP "${STARTED[@]:1}"
+	outlive_all "${STARTED[@]:1}"
 	token=$(token_of "${STARTED[1]}")
 	fill_queue 2000
 	monitor
 	touch go.A
 	exits_with 0 "${STARTED[0]}"
 	are_queued 2
-	catch_up
-	grep -qF "lua] \"RPUSH\" \"{$KEY}:rlk:m:$token\"" "$MONITOR"
+	wait_until was_rung "$token"
 	kill -CONT "${STARTED[1]}"
 	wait_for_file B.started
 	kill -CONT "${STARTED[2]}"

@@ -151,8 +151,10 @@ enqueued() {
 	[[ -z $(keys_left) ]]
 }
 
-@test "a queue with 100,000 names that are none is cleared" {
-	cli eval 'for i = 1, 100000 do redis.call("ZADD", KEYS[1], i, i) end' 1 "$Q"
+# Not so many that a busy server is silent for longer than a run awaits a reply: then a
+# try that it gave up may be granted after its end, for a ttl.
+@test "a queue with 10,000 names that are none is cleared" {
+	cli eval 'for i = 1, 10000 do redis.call("ZADD", KEYS[1], i, i) end' 1 "$Q"
 	run -0 rl -n true
 	[[ -z $output && -z $(keys_left) ]]
 }

@@ -1,10 +1,16 @@
 #!/usr/bin/python3
-"""Runs a command under a lock as rlockrun-protocol(7) says: a second implementation of the
-page, which shares nothing with the first."""
-import contextlib
-import getopt
+"""A second implementation of the locks of rlockrun, written from rlockrun-protocol(7)
+alone: what it had to guess was a fault of that page.
+
+It knows one server, on a unix socket (RLOCKRUN_REDIS), one lock, and nested runs, and
+of the policies --once-per, --once-id and --newest. Its scripts are its own."""
+import argparse
+import ctypes
+import json
 import os
+import pwd
 import random
+import re
 import select
 import signal
 import socket
@@ -13,468 +19,663 @@ import sys
 import time
 import uuid
 
-HISTORY, HOUR = 345600000, 3600000
-FATAL = {'WRONGTYPE': 76, 'NOAUTH': 77, 'WRONGPASS': 77, 'NOPERM': 77, 'DENIED': 77}
-BUSY, LOST = 75, 79
-# Keys: K, :i, :r, :q, :l, then doorbells. The names are those of the page.
-PRELUDE = """
-local K,I,R,Q,L=unpack(KEYS) local C,T=redis.call,redis.call('time')
-local us=T[1]*1000000+T[2] local now=math.floor(us/1000)
--- Letter, number, first member, and the ms left of the first and of the last lease.
+BUSY, NO_LOCK, LOST = 75, 76, 79
+HISTORY_MS = 4 * 86400 * 1000  # the default of --keep-history
+SERVER_TIMEOUT = 10
+
+# --- the scripts --------------------------------------------------------------------
+
+# Each begins with this. Its arguments are one object, and so is its reply. Beyond
+# fourteen digits cjson and `..` round numbers, so fences and tickets become texts.
+COMMON = """
+local K, I, R, Q, L, bell, nest = unpack(KEYS)
+local a, call = cjson.decode(ARGV[1]), redis.call
+local time = call('TIME')
+local us = time[1] * 1000000 + time[2]
+local now = math.floor(us / 1000)
+local function text(n) return string.format('%.0f', n) end
+local function member(token) return (a.letter == 's' and 's:' or '') .. token end
+local mine = member(a.token)
+local field = a.letter == 'x' and 'h' or 'h:' .. mine
+
+-- Sets fields of :i, and its life.
+local function note(...)
+	local life = math.max(a.life, tonumber(call('HGET', I, 't')) or 0)
+	call('HSET', I, 't', life, ...)
+	call('PEXPIRE', I, life)
+end
+
+local function note_skip(reason, whom)
+	note('k:' .. reason, now .. ' ' .. a.record .. ' | ' .. (whom or ''))
+end
+
+local function push_run(run)
+	call('LPUSH', R, run)
+	if call('LLEN', R) >= 20 then call('LTRIM', R, 0, 9) end
+	call('PEXPIRE', R, a.history)
+end
+
+-- The letter of the holders, and of each what K holds and the ms left of its lease,
+-- the first to end first.
 local function holders()
-  local y=C('type',K).ok
-  if y=='none' then return '',0,'',0,0 end
-  if y=='string' then local ms=C('pttl',K) return 'x',1,C('get',K),ms,ms end
-  local top=y=='zset' and tonumber(C('zrange',K,-1,-1,'withscores')[2]) or 0
-  if C('pttl',K)<0 or top<1e12 or top>1e14 then error('WRONGTYPE not a lock') end
-  local live=C('zrangebyscore',K,'('..now,'+inf','withscores')
-  if #live==0 then return '',0,'',0,0 end
-  return live[1]:sub(1,2)=='s:' and 's' or 'p',#live/2,live[1],live[2]-now,live[#live]-now
+	if call('TYPE', K).ok == 'string' then
+		return 'x', {{call('GET', K), call('PTTL', K)}}
+	end
+	local letter, all = nil, {}
+	local found = call('ZRANGEBYSCORE', K, '(' .. now, '+inf', 'WITHSCORES')
+	for i = 1, #found, 2 do
+		letter = found[i]:find('^s:') and 's' or 'p'
+		all[#all + 1] = {found[i], found[i + 1] - now}
+	end
+	return letter, all
 end
-local function left(w) return (tonumber(C('zscore',L,w)) or math.huge)-now end
-local function remove_dead(me)
-  for _,w in ipairs(C('zrangebyscore',L,'-inf',now,'limit',0,100)) do
-    if w~=me then C('zrem',Q,w) C('zrem',L,w) end end
-  return C('zrange',Q,0,0)[1]
+
+-- Whether the lease of that token lasts.
+local function is_held(token)
+	if a.letter == 'x' then
+		return call('TYPE', K).ok == 'string' and call('GET', K) == token
+	end
+	local is_counted = call('TYPE', K).ok == 'zset'
+	return is_counted and (tonumber(call('ZSCORE', K, member(token))) or 0) > now
 end
-local function ring(w,bell)
-  if not C('zscore',Q,w) or left(w)<=1000 then return end
-  C('zadd',L,now+1000,w) C('pexpire',L,60000)
-  C('del',bell) C('rpush',bell,1) C('pexpire',bell,10000)
+
+-- Makes our lease last for so long from now, unless it lasts longer. An exclusive
+-- lock is ours or free.
+local function extend(ms)
+	if a.letter == 'x' then
+		call('SET', K, a.token, 'PX', math.max(ms, call('PTTL', K)))
+		return
+	end
+	call('ZADD', K, math.max(now + ms, tonumber(call('ZSCORE', K, mine)) or 0), mine)
+	call('PEXPIRE', K, math.max(3 * ms, call('PTTL', K)))
 end
-local function field(x) return KEYS.letter=='x' and 'h' or 'h:'..x end
-local function set(life,...) C('hset',I,...) C('pexpire',I,math.max(life,C('pttl',I))) end
-local function push(life,text) C('lpush',R,text) C('ltrim',R,0,9) C('pexpire',R,life) end
+
+local function free(token)
+	if not is_held(token) then return false end
+	if a.letter == 'x' then call('DEL', K) else call('ZREM', K, member(token)) end
+	return true
+end
+
+local function head_of_queue() return call('ZRANGE', Q, 0, 0)[1] end
+
+local function remove(waiter)
+	call('ZREM', Q, waiter)
+	call('ZREM', L, waiter)
+end
+
+local function remove_dead()
+	for _, waiter in ipairs(call('ZRANGEBYSCORE', L, '-inf', now)) do
+		if waiter ~= a.me then remove(waiter) end
+	end
+	local head = head_of_queue()
+	while head and not head:find('^[xsp]:[%x-]+:%d*@') do
+		remove(head)
+		head = head_of_queue()
+	end
+end
 """
-# Arguments: letter, limit, ttl, record, life, history, name, 1 to wait, ticket, once-per,
-# once-id, ms since the first try with --newest, the member and the former ones.
-ACQUIRE = PRELUDE + """
-local A,bell,letter,life,me,own=ARGV,KEYS[6],ARGV[1],tonumber(ARGV[5]),ARGV[7],ARGV[13]
-local ttl,ticket,ours,old=tonumber(A[3]),tonumber(A[9]),false KEYS.letter=letter
-local kind,count,first,first_ms,last_ms=holders()
-for n=13,#A do ours=ours or kind=='x' and letter=='x' and first==A[n] or
-  (kind=='s' or kind=='p') and (tonumber(C('zscore',K,A[n])) or 0)>now end
-local function top() return tonumber(C('zrange',Q,-1,-1,'withscores')[2]) or 0 end
-local function skip(reason,whom)
-  set(life,'k:'..reason,now..' '..A[4]..' | '..whom) return {2,reason} end
-local function policies()
-  local s=C('hget',I,'s') local ended=tonumber((s or ''):match('^%d+'))
-  if ended and ended<=now+60000 and now-ended<(tonumber(A[10]) or -1e15) then
-    return skip('due',s) end
-  if A[11]~='' and C('hget',I,'d')==A[11] then return skip('id',C('hget',I,'ds') or '') end
-  if A[12]=='' then return end
-  local t,w,record=(C('hget',I,'w') or ''):match('^(%d+) (%S+) (.*)$') t=tonumber(t) or 0
-  if t>us+6e7 then t,w=0 end
-  if w==me then ticket=t end
-  ticket=ticket or tonumber(C('zscore',Q,me)) or A[12]~='0' and us-1000*A[12] or nil
-  if w and w~=me and ticket and t>ticket then return skip('overtaken',record) end
-  ticket,old=ticket or math.max(us,top()+1,t+1),w
+
+ACQUIRE = """
+local kind = call('TYPE', K).ok
+local last = kind == 'zset' and tonumber(call('ZRANGE', K, -1, -1, 'WITHSCORES')[2])
+local is_other_set = last and (call('PTTL', K) < 0 or last < 1e12 or last > 1e14)
+if is_other_set or kind ~= 'none' and kind ~= 'string' and kind ~= 'zset' then
+	return redis.error_reply('NOTALOCK the key holds something else')
 end
+local letter, all = holders()
+local is_like = #all == 0 or letter == a.letter
+local room = is_like and (a.limit or math.huge) - #all or 0
+
+-- The holder whose lease has to be waited for, and what is known about it.
+local function awaited()
+	local holder = all[is_like and 1 or #all]
+	if not holder then return nil, nil end
+	local entry = call('HGET', I, letter == 'x' and 'h' or 'h:' .. holder[1]) or ''
+	local size = #holder[1]
+	local is_its = entry:sub(1, size) == holder[1] and entry:find('^[ :]', size + 1)
+	return holder[2], is_its and entry or nil
+end
+
+-- The ticket and the name of the newest waiter, and its record.
 local function newest()
-  if A[12]~='' then set(life,'w',('%.0f '):format(ticket)..me..' '..A[4]) end end
-local skipped=not ours and policies() if skipped then return skipped end
-local room=(count==0 or kind==letter) and (tonumber(A[2]) or math.huge)-count or 0
-local head=C('zrange',Q,0,0)[1]
-if not ours and head and head~=me then head=remove_dead(me) end
+	local ticket, name, record = (call('HGET', I, 'w') or ''):match('^(%d+) (%S+) (.*)$')
+	if ticket and tonumber(ticket) <= us + 60000000 then
+		return tonumber(ticket), name, record
+	end
+	return 0, nil, nil
+end
+
+local function ticket()
+	local latest, name = newest()
+	local former = a.ticket or call('ZSCORE', Q, a.me)
+	if a.newest and name == a.me then return latest end
+	if former then return tonumber(former) end
+	if a.newest and a.tried > 0 then return us - a.tried end
+	local highest = call('ZRANGE', Q, -1, -1, 'WITHSCORES')[2] or 0
+	return math.max(us, highest + 1, a.newest and latest + 1 or 0)
+end
+
+-- Why a policy skips the run, and whom that is due to.
+local function obstacle()
+	local success = call('HGET', I, 's') or ''
+	local ended = tonumber(success:match('^%d+')) or 0
+	if a.once_per and ended <= now + 60000 and now - ended < a.once_per then
+		return 'due', success
+	elseif a.once_id and call('HGET', I, 'd') == a.once_id then
+		return 'id', call('HGET', I, 'ds')
+	end
+	local latest, name, record = newest()
+	if a.newest and name ~= a.me and latest > ticket() then
+		return 'overtaken', record
+	end
+end
+
+-- Those of our kind at the front of the queue, so many at most.
+local function front(most)
+	local found = {}
+	for _, waiter in ipairs(call('ZRANGE', Q, 0, math.min(most, 1000))) do
+		if #found >= most or waiter:sub(1, 1) ~= a.letter then break end
+		found[#found + 1] = waiter
+	end
+	return found
+end
+
 local function has_turn()
-  local all=C('zrange',Q,0,-1)
-  for n,w in ipairs(all) do
-    if w:sub(1,1)~=letter or n>room then return false elseif w==me then return true end end
-  return #all<room
+	local rank = call('ZRANK', Q, a.me) or call('ZCARD', Q)
+	return rank < room and #front(rank) == rank
 end
-if ours or has_turn() then
-  if letter=='x' then C('set',K,own,'px',math.max(ttl,C('pttl',K)))
-  else for n=14,#A do C('zrem',K,A[n]) end
-    C('zremrangebyscore',K,'-inf',now) C('zadd',K,now+ttl,own)
-    C('pexpire',K,math.max(3*ttl,C('pttl',K))) end
-  C('del',bell)
-  local f=('%.0f'):format(math.max(us,(tonumber(C('hget',I,'f')) or 0)+1))
-  local start,fence=now,f
-  for _,h in ipairs(letter=='x' and {'h'} or C('hkeys',I)) do
-    local x=h:match('^h:?(.*)')
-    if x and (letter=='x' or not C('zscore',K,x) or x==own) then
-      local word,run=(C('hget',I,h) or ''):match('^(%S+) (.*)$')
-      if word==own then fence,start=run:match('^(%d+) (%d+)')
-      elseif word and not word:find(':',3,true) and run:match('^%d+ %d+ r') then
-        push(A[6],'- - - - '..run) end
-      if x~=own and letter~='x' then C('hdel',I,h) end end end
-  set(life,'f',f,'t',life,field(own),own..' '..fence..' '..start..' '..A[4]) newest()
-  C('zrem',Q,me) C('zrem',L,me)
-  local names={1,fence,start,C('zrange',Q,0,0)[1] or ''}
-  if letter~='x' then for n,w in ipairs(C('zrange',Q,0,49)) do
-    if n>=room or w:sub(1,1)~=letter then break end names[#names+1]=w end end
-  return names
+
+-- A run that has left no end: its entry has a blank after the token.
+local function push_dead(entry)
+	local token, run, how = entry:match('^(%S+) (%d+ %d+ (%S+) .*)$')
+	if not token or token:find(':', 3, true) or how == 'hold' or how == 'pause' then
+		return
+	end
+	for _, own in ipairs({a.token, unpack(a.former)}) do
+		if token == member(own) then return end
+	end
+	push_run('- - - - ' .. run)
 end
-local by=C('hget',I,kind=='x' and 'h' or 'h:'..first) or ''
-if by:sub(1,#first)~=first or not by:find('^[ :]',#first+1) then by='' end
-if A[8]=='0' then skip('busy',by) return {0,-1,0,'',0} end
-if not C('zscore',Q,me) then
-  C('zadd',Q,('%.0f'):format(ticket or math.max(us,top()+1)),me) end
-local rank,ms=C('zrank',Q,me),kind==letter and first_ms or last_ms
-C('zadd',L,now+3*(rank<3 and 800 or 5000),me)
-C('pexpire',Q,60000) C('pexpire',L,60000) newest()
-local rings={}
-if room>0 then head=C('zrange',Q,0,0)[1]
-  local most=(count==0 or head:sub(1,1)==kind) and 1000 or 2400
-  ms=math.min(left(head),most) if head~=me and left(head)>most then rings[1]=head end end
-if old and old~=me and C('zscore',Q,old) then rings[#rings+1]=old end
-return {0,rank,ms,('%.0f'):format(C('zscore',Q,me)),
-  count>0 and by=='' and 1 or 0,unpack(rings)}"""
+
+local function push_dead_members()
+	for _, name in ipairs(call('HKEYS', I)) do
+		if name == 'h' or name:find('^h:') and not call('ZSCORE', K, name:sub(3)) then
+			push_dead(call('HGET', I, name))
+			call('HDEL', I, name)
+		end
+	end
+end
+
+local function grant()
+	local entry = call('HGET', I, field) or ''
+	local are_lost = #all == 0 or #a.former > 0
+	if a.letter ~= 'x' then
+		for _, token in ipairs(a.former) do call('ZREM', K, member(token)) end
+		are_lost = call('ZREMRANGEBYSCORE', K, '-inf', now) > 0 or are_lost
+	end
+	extend(a.ttl)
+	call('DEL', bell)
+	local whose, fence, start = entry:match('^(%S+) (%d+) (%d+) ')
+	if whose ~= mine then
+		fence = text(math.max(us, (tonumber(call('HGET', I, 'f')) or 0) + 1))
+		start = now
+		note('f', fence)
+	end
+	note(field, mine .. ' ' .. fence .. ' ' .. start .. ' ' .. a.record)
+	if a.letter == 'x' then push_dead(entry) elseif are_lost then push_dead_members() end
+	if a.newest then note('w', text(ticket()) .. ' ' .. a.me .. ' ' .. a.record) end
+	remove(a.me)
+	local beside_us = a.letter == 'x' and {} or front(math.min(room - 1, 50))
+	return cjson.encode({fence = fence, ring = beside_us})
+end
+
+-- The ms that the head of the queue has left to come, and its name if it has to be
+-- rung.
+local function look_at_head()
+	local head = head_of_queue()
+	local score = tonumber(call('ZSCORE', L, head)) or math.huge
+	local can_go = #all == 0 or head:sub(1, 1) == letter
+	if score <= now + (can_go and 1000 or 2400) then return score - now, nil end
+	return 1000, head
+end
+
+local function wait()
+	local mine, _, overtaken = ticket(), newest()
+	call('ZADD', Q, 'NX', mine, a.me)
+	call('PEXPIRE', Q, 60000)
+	local position = call('ZRANK', Q, a.me)
+	call('ZADD', L, now + (position < 3 and 2400 or 15000), a.me)
+	call('PEXPIRE', L, 60000)
+	local left, entry = awaited()
+	local ring = {}
+	if room > 0 then left, ring[1] = look_at_head() end
+	if a.newest then
+		note('w', text(mine) .. ' ' .. a.me .. ' ' .. a.record)
+		ring[#ring + 1] = overtaken
+	end
+	return cjson.encode({position = position, ticket = text(mine), left = left,
+		foreign = #all > 0 and not entry, ring = ring})
+end
+
+for _, token in ipairs({a.token, unpack(a.former)}) do
+	if is_held(token) then return grant() end
+end
+local reason, whom = obstacle()
+if not reason and head_of_queue() ~= a.me then remove_dead() end
+if not reason and has_turn() then return grant() end
+if not reason and not a.nonblock then return wait() end
+if not reason then reason, whom = 'busy', select(2, awaited()) end
+note_skip(reason, whom)
+return cjson.encode({skipped = reason})
+"""
+
 RENEW = """
-local K,C=KEYS[1],redis.call local y,ttl,T=C('type',K).ok,tonumber(ARGV[2]),redis.call('time')
-local now=T[1]*1000+math.floor(T[2]/1000)
-local function held()
-  if y=='string' then if C('get',K)~=ARGV[1] then return 0 end
-    if C('pttl',K)<ttl then C('pexpire',K,ttl) end return 1 end
-  local till=y=='zset' and tonumber(C('zscore',K,ARGV[1])) or 0 if till<=now then return 0 end
-  C('zadd',K,math.max(till,now+ttl),ARGV[1])
-  if C('pttl',K)<3*ttl then C('pexpire',K,3*ttl) end return 1
+if not is_held(a.token) then return 0 end
+extend(a.ttl)
+return 1
+"""
+
+# A nested run is one of the names in :n.
+JOIN = """
+local entry = call('HGET', I, field) or ''
+if not is_held(a.token) or entry:find('^%S+:kept ') then return 0 end
+extend(a.ttl)
+call('SADD', nest, a.nested)
+call('PEXPIRE', nest, 10 * a.ttl)
+return cjson.encode({fence = entry:match('^%S+ (%d+)')})
+"""
+
+RELEASE = """
+local before, freed, result = head_of_queue(), false, 0
+for _, token in ipairs(a.former) do freed = free(token) or freed end
+local entry = call('HGET', I, field) or ''
+
+-- Leaves the lock to its nested runs, with a mark; the last of these frees it, or
+-- keeps it until the time that is in the mark.
+if is_held(a.token) then
+	call('SREM', nest, a.nested or '')
+	local others, is_marked, kept_until = 0, not a.nested, 0
+	for _, name in ipairs(call('SMEMBERS', nest)) do
+		local is_mark = name:find('^!')
+		is_marked = is_marked or is_mark
+		kept_until = math.max(kept_until, is_mark and tonumber(name:sub(2)) or 0)
+		others = others + (is_mark and 0 or 1)
+	end
+	if others > 0 or not is_marked then
+		result = 2
+		if not a.nested then
+			call('SADD', nest, '!')
+			call('PEXPIRE', nest, 10 * a.ttl)
+		end
+	elseif kept_until > now then
+		call('DEL', nest)
+		result = 3
+		if a.letter == 'x' then
+			call('SET', K, a.token .. ':kept', 'PX', kept_until - now)
+		else
+			call('ZADD', K, kept_until, mine)
+		end
+		note(field, (entry:gsub('^(%S+): ', '%1:kept ')))
+	else
+		call('DEL', nest)
+		result, freed = 1, free(a.token)
+	end
+end
+
+local function write_success(run)
+	local success = now .. ' ' .. run
+	note('s', success)
+	if a.once_id then note('d', a.once_id, 'ds', success) end
+end
+
+local function replace_dead(run)
+	for i, text in ipairs(call('LRANGE', R, 0, -1)) do
+		if text:find('^%- %- %- %- ' .. a.fence .. ' ') then
+			call('LSET', R, i - 1, now .. ' ' .. a.ending .. ' ' .. text:sub(9))
+			call('PEXPIRE', R, a.history)
+		end
+	end
+end
+
+local whose, run = entry:match('^(%S+) (.*)$')
+if not a.nested and (result > 0 or a.lost) and whose == mine then
+	if a.ending then push_run(now .. ' ' .. a.ending .. ' ' .. run) end
+	if a.ending and a.status == 0 then write_success(run) end
+	if result == 2 then
+		note(field, mine .. ': ' .. run)
+	elseif a.letter == 'x' then
+		note(field, '')
+	else
+		call('HDEL', I, field)
+	end
+elseif a.lost and a.ending then
+	replace_dead()
+end
+if a.gave_up then note_skip('wait') end
+if not a.nested then
+	remove(a.me)
+	call('DEL', bell)
+end
+remove_dead()
+local head, letter, all = head_of_queue(), holders()
+local is_news = result == 3 or freed or head ~= before
+local can_go = result == 3 or head and (#all == 0 or letter == head:sub(1, 1))
+return cjson.encode({result = result, ring = {is_news and can_go and head or nil}})
+"""
+
+# KEYS has the doorbell of the waiter that is rung.
+RING = """
+local score = tonumber(call('ZSCORE', L, a.waiter)) or math.huge
+if call('ZSCORE', Q, a.waiter) and score > now + 1000 then
+	call('ZADD', L, now + 1000, a.waiter)
+	call('PEXPIRE', L, 60000)
+	call('DEL', bell)
+	call('RPUSH', bell, 1)
+	call('PEXPIRE', bell, 10000)
 end
 """
-# Keys: K, and with a nested run :n and :i. Arguments: member, ttl, and the UUID of the run.
-JOIN = RENEW + """
-if held()==0 then return {0,''} end
-C('sadd',KEYS[2],ARGV[3]) C('pexpire',KEYS[2],10*ttl)
-return {1,C('hget',KEYS[3],y=='string' and 'h' or 'h:'..ARGV[1]) or ''}"""
-RENEW += 'return held()'
-# Keys: the first five, :n, the own doorbell, that of the head. Arguments: letter, name, known
-# head, life, history, "FENCE START RECORD", "STATUS WAITED REASON" or '', once-id, UUID of a
-# nested run or '', the member and the former ones.
-RELEASE = PRELUDE + """
-local A,N,own,nested=ARGV,KEYS[6],ARGV[10],ARGV[9]~='' KEYS.letter=A[1] C=redis.pcall
-local function has(x)
-  if A[1]=='x' then return C('get',K)==x end return type(C('zscore',K,x))=='string' end
-local function free(x) if A[1]=='x' then C('del',K) else C('zrem',K,x) end end
-for n=11,#A do if has(A[n]) then free(A[n]) end end
-local code,mark,others=has(own) and 1 or 0,nested and '' or '!',0
-C('srem',N,A[9])
-for _,u in ipairs(C('smembers',N)) do
-  if u:sub(1,1)=='!' then mark=u else others=others+1 end end
-if code==1 and (others>0 or mark=='') then code=2 if not nested then C('sadd',N,'!') end
-elseif code==1 and mark=='!k' then code=3 C('del',N)
-  if A[1]=='x' then C('set',K,own..':kept','px',C('pttl',K)) end
-elseif code==1 then C('del',N) free(own) end
-local entry=C('hget',I,field(own)) or ''
-if not nested and (code==1 or entry:sub(1,#own+1)==own..' ') then
-  if code==2 then set(A[4],field(own),own..': '..A[6])
-  elseif A[1]=='x' then set(A[4],'h','') else C('hdel',I,field(own)) end
-  if A[7]~='' then push(A[5],now..' '..A[7]..' '..A[6])
-    if A[7]:sub(1,2)=='0 ' then set(A[4],'s',now..' '..A[6])
-      if A[8]~='' then set(A[4],'d',A[8],'ds',now..' '..A[6]) end end end end
-if code==2 then return {2,''} end
-local before=C('zrange',Q,0,0)[1]
-C('zrem',Q,A[2]) C('zrem',L,A[2]) C('del',KEYS[7])
-local head,kind=remove_dead(A[2]),holders()
-local is_news=kind=='' or code==3 or
-  kind~='x' and kind==(head or ''):sub(1,1) and (code==1 or head~=before)
-if not head or not is_news then return {code,''} end
-if head~=A[3] then return {code,head} end ring(head,KEYS[8]) return {code,''}"""
-RING = PRELUDE + 'for n,w in ipairs(ARGV) do ring(w,KEYS[5+n]) end return 1'
+
+# --- a connection -------------------------------------------------------------------
 
 
-class ErrorReply(Exception):
-    """A reply that begins with -."""
-
-
-class Leave(Exception):
-    """A waiter has to go, with this status."""
-
-
-def _boot():
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
-
-
-def _encoded(text, is_plain):
-    return b''.join(bytes([c]) if is_plain(c) else b'%%%02X' % c for c in os.fsencode(text))
-
-
-def _word(text):
-    return {'': b'-', '-': b'%2D'}.get(text) or _encoded(
-        text, lambda c: c > 32 and c not in b'\x7f%|')
+class Refused(Exception):
+    """An error reply."""
 
 
 class Server:
-    """A connection, made when it is needed."""
-    sock = file = None
+    """Bytes that are not UTF-8 pass unchanged."""
 
-    def __init__(self, url):
-        self.url = url
+    def __init__(self, patience):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(patience)
+        self.socket.connect(os.environ["RLOCKRUN_REDIS"].removeprefix("unix://"))
+        self.file = self.socket.makefile("rb")
 
-    def drop(self):
-        """Forget the connection."""
-        if self.sock:
-            self.file.close()
-            self.sock.close()
-        self.sock = None
+    def send(self, *words):
+        words = [str(word).encode(errors="surrogateescape") for word in words]
+        self.socket.sendall(b"*%d\r\n" % len(words) + b"".join(
+            b"$%d\r\n%b\r\n" % (len(word), word) for word in words))
 
-    def _connect(self):
-        scheme, place = self.url.rstrip('/').split('://')
-        if scheme == 'unix':
-            self.sock = socket.socket(socket.AF_UNIX)
-            self.sock.connect(place)
-        else:
-            host, port = place.rsplit(':', 1)
-            self.sock = socket.create_connection((host, int(port)), 1)
-        self.file = self.sock.makefile('rb')
-        return [('CLIENT', 'SETNAME', f'rlockrun:{os.getpid()}')]
-
-    def _read(self):
+    def reply(self):
         line = self.file.readline()
-        kind, text = line[:1], line[1:-2]
-        if not line.endswith(b'\n'):
-            raise OSError('end of file')
-        if kind == b'*':
-            return [self._read() for _ in range(int(text))]
-        if kind == b'$':
-            return None if text == b'-1' else self.file.read(int(text) + 2)[:-2]
-        if kind == b'-':
-            return ErrorReply(text.decode(errors='replace'))
-        return int(text) if kind == b':' else text
+        if not line.endswith(b"\r\n"):
+            raise ConnectionError("end of file")
+        kind, text = line[:1], line[1:-2].decode()
+        if kind == b"-":
+            raise Refused(text)
+        if kind == b":" or text == "-1":
+            return int(text) if kind == b":" else None
+        if kind == b"*":
+            return [self.reply() for _ in range(int(text))]
+        return self.file.read(int(text) + 2)[:-2].decode(errors="surrogateescape")
 
-    def ask(self, patience, *commands):
-        """Return when these were sent, and the replies. Raise an error of the first one."""
+
+# --- a run --------------------------------------------------------------------------
+
+
+class Ended(Exception):
+    """The run ends before its job has started."""
+
+    def __init__(self, status, message):
+        super().__init__(f"{message}; command not started")
+        self.status = status
+
+
+def clock():
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def as_word(text, size):
+    text = str(text).encode(errors="surrogateescape")[:size].decode(errors="surrogateescape")
+    text = re.sub(r"[\0-\x20\x7f%|]", lambda byte: f"%{ord(byte[0]):02X}", text)
+    return {"": "-", "-": "%2D"}.get(text, text)
+
+
+class Run:
+    def __init__(self, options, signals):
+        self.options, self.signals = options, signals
+        self.letter = "p" if options.permits else "s" if options.shared else "x"
+        self.token = self.first_token = str(uuid.uuid4())
+        self.host = os.uname().nodename
+        self.name = f"{self.letter}:{self.token}:{os.getpid()}@{self.host}"
+        self.former, self.server, self.lost = [], None, None
+        self.nested = self.ticket = None
+        self.begun = self.replied = clock()
+        self.waited, self.was_rung = 0, False
+
+    def helper(self, name):
+        key = self.options.key
+        has_tag = re.match(r"[^{]*\{[^}]+\}", key)
+        return f"{key}:rlkt:{name}" if has_tag else f"{{{key}}}:rlk:{name}"
+
+    def record(self):
+        user = pwd.getpwuid(os.getuid()).pw_name
+        return " ".join(as_word(*word) for word in (
+            ("run", 9), (self.options.permits or 0, 9), (os.getpid(), 9), (self.host, 255),
+            (user, 255), (self.options.label, 256), (self.options.command[0], 1024)))
+
+    def script(self, text, bell=None, patience=5, **more):
+        """Runs a script, on a new connection if there is none."""
+        options = self.options
+        keys = [options.key]
+        if text is not RENEW:
+            names = [*"irql", f"m:{bell or self.first_token}", f"n:{self.token}"]
+            keys += [self.helper(name) for name in names]
+        ttl, once_per = int(options.ttl * 1000), options.once_per and options.once_per * 1000
+        arguments = {
+            "letter": self.letter, "me": self.name, "token": self.token, "ttl": ttl,
+            "former": self.former, "nested": self.nested, "record": self.record(),
+            "limit": {"x": 1, "s": None, "p": options.permits}[self.letter],
+            "life": max(3600000, 10 * ttl, HISTORY_MS, once_per or 0),
+            "history": HISTORY_MS, "once_per": once_per, "once_id": options.once_id, **more}
+        arguments = {name: value for name, value in arguments.items() if value is not None}
         try:
-            first = [] if self.sock else self._connect()
-            self.sock.settimeout(patience)
-            sent = _boot()
-            for words in [*first, *commands]:
-                words = [w if isinstance(w, bytes) else os.fsencode(str(w)) for w in words]
-                self.sock.sendall(b'*%d\r\n' % len(words) + b''.join(
-                    b'$%d\r\n%s\r\n' % (len(w), w) for w in words))
-            replies = [self._read() for _ in [*first, *commands]][len(first):]
-        except BaseException:
-            self.drop()
+            self.server = self.server or Server(patience)
+            self.server.socket.settimeout(patience)
+            self.server.send("EVAL", COMMON + text, len(keys), *keys,
+                             json.dumps(arguments, ensure_ascii=False))
+            reply = self.server.reply()
+        except OSError:
+            self.server = None
             raise
-        if isinstance(replies[0], ErrorReply):
-            raise replies[0]
-        return sent, replies
+        reply = json.loads(reply) if isinstance(reply, str) else reply
+        for waiter in reply.get("ring", ()) if isinstance(reply, dict) else ():
+            self.script(RING, bell=waiter.split(":")[1], waiter=waiter)
+        return reply
 
-
-class Lock:
-    """A lock, the place in its queue, and the job."""
-    outer, head, fence, start, ticket = '', b'', b'', b'', b''
-    tries, was_queued, was_rung, caught, poll, job = 0, False, False, 0, .1, None
-
-    def __init__(self):
-        opts, self.command = getopt.getopt(
-            sys.argv[1:], 'k:r:t:w:sp:', ['once-per=', 'once-id=', 'newest', 'label='])
-        opts = dict(opts)
-        if '-k' not in opts or not self.command:
-            sys.exit('Usage: client.py -k NAME [-r URL] [-t TTL] [-w SECONDS] [-s | -p N] '
-                     '-- COMMAND...')
-        self.server = Server(opts.get('-r') or os.environ['RLOCKRUN_REDIS'])
-        self.ttl, self.wait = float(opts.get('-t', 30)), float(opts.get('-w', 'inf'))
-        self.letter, self.limit = 'x', 1
-        if '-s' in opts or '-p' in opts:
-            self.letter, self.limit = ('s', '') if '-s' in opts else ('p', int(opts['-p']))
-        self.once, self.id = float(opts.get('--once-per', 0)), opts.get('--once-id', '')
-        self.newest, self.key = '--newest' in opts, os.fsencode(opts['-k'])
-        start = self.key.find(b'{')
-        tagged = 0 <= start < self.key.find(b'}', start) - 1
-        self.base = self.key + b':rlkt:' if tagged else b'{%s}:rlk:' % self.key
-        self.own, self.run, self.former = str(uuid.uuid4()), str(uuid.uuid4()), []
-        self.bell, host = self._bell(self.own), os.uname()[1]
-        self.name = f'{self.letter}:{self.own}:{os.getpid()}@{host}'.encode()
-        self.record = b' '.join(map(_word, (
-            'run', str(self.limit if self.letter == 'p' else 0), str(os.getpid()), host,
-            os.environ.get('USER', str(os.getuid())), opts.get('--label', ''),
-            self.command[0])))
-        self.life = int(max(HOUR, 10000 * self.ttl, HISTORY, 1000 * self.once))
-
-    def _bell(self, token):
-        return self.base + b'm:' + (token if isinstance(token, bytes) else token.encode())
-
-    def _members(self):
-        return [('s:' if self.letter == 's' else '') + t for t in [self.own, *self.former[-8:]]]
-
-    def _script(self, text, more, *args):
-        keys = [self.key, *(self.base + x for x in (b'i', b'r', b'q', b'l')), *more]
-        return ('EVAL', text, len(keys), *keys, *args)
-
-    def _renewal(self):
-        keys = [self.key]
-        if self.outer:
-            keys += [self.base + b'n:' + self.own.encode(), self.base + b'i']
-        return ('EVAL', JOIN if self.outer else RENEW, len(keys), *keys, self._members()[0],
-                int(1000 * self.ttl), self.run)
-
-    def _ring(self, names):
-        if names:
-            with contextlib.suppress(OSError, ErrorReply):
-                self.server.ask(1, self._script(
-                    RING, [self._bell(n.split(b':')[1]) for n in names], *names))
-
-    def _held(self):
-        return _encoded(self.key, lambda c: 32 < c < 127 and c != 37).decode()
+    # --- acquire ---
 
     def join(self):
-        """Whether an outer run holds the lock, which then is used as its nested run."""
-        own, letter = self.own, self.letter
-        for entry in os.environ.get('RLOCKRUN_HELD', '').split():
-            self.letter, self.outer, key = entry.split(':', 2)
-            if key != self._held():
+        """Whether an outer run holds the lock for us."""
+        for outer in os.environ.get("RLOCKRUN_HELD", "").split():
+            letter, token, key = outer.split(":", 2)
+            key = re.sub("%(..)", lambda code: chr(int(code[1], 16)), key)
+            if key.encode("latin-1") != os.fsencode(self.options.key):
                 continue
-            self.own = self.outer
-            self.sent, ((held, text),) = self.server.ask(5, self._renewal())
-            if held:
-                self.fence = (text.split(b' ') + [b''])[1]
+            if letter != self.letter:
+                raise Ended(64, "the lock is held as another kind")
+            own, self.token, self.nested = self.token, token, str(uuid.uuid4())
+            sent = clock()
+            reply = self.script(JOIN)
+            if reply:
+                self.fence = reply.get("fence", "")
+                self.lease_from(sent)
                 return True
-        self.own, self.letter, self.outer = own, letter, ''
+            self.token, self.nested = own, None
         return False
 
     def acquire(self):
-        """Wait for the lock."""
-        heard = self.asked
+        patience = self.options.wait
+        deadline = self.begun + (float("inf") if patience is None else patience)
         while True:
-            asked_ms = int(1000 * (_boot() - self.asked)) if self.former else 0
-            try:
-                self.tries += 1
-                sent, ((code, *reply),) = self.server.ask(5, self._script(
-                    ACQUIRE, [self.bell], self.letter, self.limit, int(1000 * self.ttl),
-                    self.record, self.life, HISTORY, self.name, int(self.wait > 0),
-                    self.ticket, int(1000 * self.once) or '', self.id,
-                    asked_ms if self.newest else '', *self._members()))
-                if code == 1 and _boot() - sent > self.ttl / 2:
-                    raise OSError('the grant came too late')
-            except (OSError, ErrorReply) as error:
-                word = next((w for w in FATAL if w in str(error)), None)
-                if word or _boot() > heard + 10:
-                    raise Leave(FATAL.get(word, 69)) from error
-                if isinstance(error, OSError):
-                    self.former.append(self.own)
-                    self.own = str(uuid.uuid4())
-                time.sleep(.1)
-                continue
-            heard, self.was_queued = _boot(), self.was_queued or code == 0 and reply[0] >= 0
-            if code == 2:
-                raise Leave(BUSY)
-            rings = reply[3:] if code else reply[4:]
-            self._ring(rings)
-            if code:
-                self.sent, self.fence, self.head = sent, reply[0], reply[2]
-                self.start = str(reply[1]).encode() if isinstance(reply[1], int) else reply[1]
+            sent = clock()
+            reply = self.try_once()
+            if "skipped" in reply:
+                self.release()
+                raise Ended(BUSY, reply["skipped"])
+            if "fence" in reply and clock() - sent < self.options.ttl / 2:
+                self.fence, self.waited = reply["fence"], int((clock() - self.begun) * 1000)
+                self.lease_from(sent)
                 return
-            most = self.asked + self.wait - _boot()
-            if most <= 0:
-                raise Leave(BUSY)
-            self._block(most, bool(rings), *reply[:4])
+            if "position" in reply:
+                self.ticket = reply["ticket"]
+                self.await_turn(reply, deadline - clock())
+            if clock() >= deadline:
+                self.release(gave_up=True)
+                raise Ended(BUSY, "gave up")
 
-    def _block(self, most, has_rung, rank, left, ticket, foreign):
-        """Until the next try is due."""
-        self.ticket = ticket
-        wait = (.8 if rank < 3 else 5) * random.uniform(.9, 1.1)
-        if left >= 0 and (rank < 3 or has_rung or self.was_rung):
-            wait = min(wait, left / 1000 + (.002, .05, .1)[min(rank, 2)])
-        self.poll, self.was_rung = min(2 * self.poll, .5) if foreign else .1, False
+    def try_once(self):
+        """A try without a reply may reach the server later, so the next one has a new
+        token, and names the former ones."""
+        tried = int((clock() - self.begun) * 1000000) if self.former else 0
         try:
-            if foreign and not rank:
-                time.sleep(min(most, self.poll * random.uniform(.8, 1)))
-            else:
-                wait = max(.001, min(wait, most))
-                self.was_rung = self.server.ask(
-                    wait + 1, ('BLPOP', self.bell, f'{wait:.3f}'))[1][0] is not None
-        except (OSError, ErrorReply):
-            time.sleep(.05)
+            reply = self.script(ACQUIRE, nonblock=self.options.wait == 0, tried=tried,
+                                newest=self.options.newest, ticket=self.ticket)
+            self.replied = clock()
+            return reply
+        except OSError as error:
+            self.former = [self.token, *self.former][:8]
+            self.token = str(uuid.uuid4())
+            if clock() - self.replied > SERVER_TIMEOUT:
+                raise Ended(69, error)
+            self.end_on_signal(0.1)
+            return {}
 
-    def release(self, until, ended):
-        """Release the lock, or leave the queue. Return whether it was held until now."""
-        doubt = not ended or bool(self.former)
-        keys = [self.base + b'n:' + self.own.encode(), self.bell]
-        if self.head:
-            keys.append(self._bell(self.head.split(b':')[1]))
-        run = b' '.join((self.fence, self.start, self.record)) if self.fence else b''
+    def await_turn(self, busy, left):
+        """Blocks until the doorbell is rung, the time is over, or a signal comes."""
+        is_next = busy["position"] < 3
+        pause = min(left, (0.8 if is_next else 5) * random.uniform(0.9, 1.1))
+        if busy["position"] == 0 and busy["foreign"]:
+            pause = min(pause, random.uniform(0.1, 0.5))
+        if (is_next or self.was_rung or busy["ring"]) and busy.get("left", -1) >= 0:
+            pause = min(pause, busy["left"] / 1000 + 0.002)
+        pause = max(0.01, pause)
+        try:
+            self.server.send("BLPOP", self.helper(f"m:{self.first_token}"), pause)
+            self.end_on_signal(pause + 5, self.server.socket)
+            self.was_rung = self.server.reply() is not None
+        except OSError:
+            self.server = None
+
+    def next_signal(self, timeout, *others):
+        ready = select.select([self.signals, *others], [], [], max(0, timeout))[0]
+        return os.read(self.signals, 1)[0] if self.signals in ready else 0
+
+    def end_on_signal(self, timeout, *others):
+        number = self.next_signal(timeout, *others)
+        if number:
+            self.server = None  # a connection that blocks executes nothing
+            self.release()
+            raise Ended(128 + number, "signal")
+
+    # --- the job ---
+
+    def lease_from(self, sent):
+        ttl = self.options.ttl
+        self.renew_at, self.delay = sent + ttl / 3, 0.1
+        self.kill_at = sent + ttl * 0.99 - 0.002 - max(0.04, ttl / 100)
+        self.stop_at = self.kill_at - min(5, ttl / 6)
+
+    def renew(self):
+        sent = clock()
+        try:
+            script = JOIN if self.nested else RENEW
+            if self.script(script, patience=self.options.ttl / 8):
+                self.lease_from(sent)
+            else:
+                self.lost, self.stop_at = "lost", sent
+                self.kill_at = min(self.kill_at, sent + min(5, self.options.ttl / 6))
+        except (OSError, Refused):
+            self.renew_at = clock() + self.delay
+            self.delay = min(1, 2 * self.delay)
+
+    def start_job(self):
+        def die_with_us():
+            os.setpgid(0, 0)
+            ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+        key = re.sub(rb"[^\x21-\x7e]|%", lambda byte: b"%%%02X" % byte[0][0],
+                     os.fsencode(self.options.key)).decode()
+        held = f"{os.environ.get('RLOCKRUN_HELD', '')} {self.letter}:{self.token}:{key}"
+        environment = {**os.environ, "RLOCKRUN_KEY": self.options.key, "RLOCKRUN_HELD": held,
+                       "RLOCKRUN_TOKEN": self.token, "RLOCKRUN_FENCE": self.fence}
+        return subprocess.Popen(self.options.command, env=environment, preexec_fn=die_with_us)
+
+    def run_job(self):
+        """The status of the job, whose lease is renewed until it has ended."""
+        self.end_on_signal(0)
+        job, is_stopped = self.start_job(), False
+        end = os.pidfd_open(job.pid)
+        while job.poll() is None:
+            now = clock()
+            if now >= self.kill_at:
+                os.killpg(job.pid, signal.SIGKILL)
+            elif now >= self.stop_at and not is_stopped:
+                is_stopped, self.lost = True, self.lost or "lease_over"
+                os.killpg(job.pid, signal.SIGTERM)
+            elif now >= self.renew_at and not is_stopped:
+                self.renew()
+            next_at = self.kill_at if is_stopped else min(self.stop_at, self.renew_at)
+            number = self.next_signal(next_at - clock(), end)
+            if number:
+                job.send_signal(number)
+        return job.returncode if job.returncode >= 0 else 128 - job.returncode
+
+    # --- release ---
+
+    def release(self, **more):
+        """Whether the lock was held; None: nobody knows."""
+        until = clock() + 1
         while True:
             try:
-                _, ((code, head),) = self.server.ask(1, self._script(
-                    RELEASE, keys, self.letter, self.name, self.head, self.life, HISTORY, run,
-                    ended, self.id, self.run if self.outer else '', *self._members()))
-                self._ring([head] if head else [])
-                return doubt or code != 0
-            except (OSError, ErrorReply):
-                doubt = True
-                if _boot() >= until:
-                    return True
-                time.sleep(.1)
+                return self.script(RELEASE, **more)["result"] > 0
+            except (OSError, Refused) as error:
+                if clock() > until:
+                    print(f"client: not released: {error}", file=sys.stderr)
+                    return None
+                time.sleep(0.1)
 
-    def _valid(self):
-        return self.sent + .99 * self.ttl - .002
+    def report_end(self, status, reason, lost):
+        return self.release(status=status, lost=lost, fence=self.fence,
+                            ending=f"{status} {self.waited} {reason}")
 
-    def _signal(self, number):
-        with contextlib.suppress(OSError):
-            os.killpg(self.job.pid, number)
-
-    def _renew(self):
-        """Return 1, 0 for a lock that is lost, or None."""
-        try:
-            sent, (reply, head) = self.server.ask(
-                min(10, self.ttl / 4), self._renewal(), ('ZRANGE', self.base + b'q', 0, 0))
-        except (OSError, ErrorReply):
-            return None
-        reply = reply[0] if self.outer else reply
-        if reply:
-            self.sent, self.head = sent, b''.join(head) if isinstance(head, list) else b''
-        return reply
-
-    def _watch(self, child):
-        """Until the job has ended: renew, and stop it. Return whether the lock was lost."""
-        due, back_off, lost = self.sent + self.ttl / 3, .1, None
-        while True:
-            kill = min(self._valid() - max(.01 * self.ttl, .04), lost or float('inf'))
-            term = kill - min(self.ttl / 6, 5)
-            due_at = kill if lost else min(due, term)
-            if select.select([child], [], [], max(0, due_at - _boot()))[0]:
-                return bool(lost)
-            if _boot() >= kill:
-                self._signal(signal.SIGKILL)
-                select.select([child], [], [])
-                return True
-            renewed = self._renew() if not lost and _boot() < term else None
-            if renewed:
-                due = self.sent + self.ttl / 3 * random.uniform(.95, 1.05)
-                back_off = .1
-            elif not lost and (renewed == 0 or _boot() >= term):
-                self._signal(signal.SIGTERM)
-                lost = kill if renewed is None else _boot() + min(1, self.ttl / 6)
-            else:
-                due, back_off = _boot() + back_off, min(1, 2 * back_off)
-
-    def work(self):
-        """Run the job, renew the lock meanwhile, and return the status."""
-        waited = int(1000 * (_boot() - self.asked))
-        held = [os.environ.get('RLOCKRUN_HELD', ''), f'{self.letter}:{self.own}:{self._held()}']
-        os.environ.update(
-            RLOCKRUN_KEY=os.fsdecode(self.key), RLOCKRUN_FENCE=self.fence.decode(),
-            RLOCKRUN_TOKEN=self.own, RLOCKRUN_HELD=' '.join(filter(None, held)))
-        with subprocess.Popen(['setpriv', '--pdeathsig', 'KILL', '--', *self.command],
-                              process_group=0, close_fds=False) as self.job:
-            is_lost = self._watch(os.pidfd_open(self.job.pid))
-        status = LOST if is_lost else self.job.returncode
-        status = status if status >= 0 else 128 - status
-        if is_lost:
-            self._signal(signal.SIGKILL)
-        held = self.release(max(_boot() + 1, min(_boot() + 10, self._valid())),
-                            f'{status} {waited} {"lost" if is_lost else "job_ended"}')
-        return status if held else LOST
-
-    def main(self):
-        """Run the command under the lock, and return the status."""
-        def catch(number, _):
-            if not self.job:
-                raise Leave(128 + number)
-            self._signal(number)
-        for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
-            signal.signal(number, catch)
-        self.asked = _boot()
+    def play(self):
         try:
             if not self.join():
                 self.acquire()
-        except Leave as end:
-            if self.tries and (self.was_queued or self.former or end.args[0] > 128):
-                self.server.drop()
-                self.release(_boot() + 1, '')
-            return end.args[0]
-        return self.work()
+        except Refused as error:
+            raise Ended(NO_LOCK if "NOTALOCK" in str(error) else 69, error)
+        status = self.run_job()
+        if not self.lost and self.report_end(status, "job_ended", lost=False) is not False:
+            return status
+        self.report_end(LOST, self.lost or "lost", lost=True)
+        return LOST
 
 
-if __name__ == '__main__':
-    sys.exit(Lock().main())
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("-k", dest="key", required=True)
+    parser.add_argument("-t", dest="ttl", type=float, default=30)
+    parser.add_argument("-w", dest="wait", type=float)
+    parser.add_argument("-s", dest="shared", action="store_true")
+    parser.add_argument("-p", dest="permits", type=int)
+    parser.add_argument("--label", default="")
+    parser.add_argument("--once-per", type=float)
+    parser.add_argument("--once-id")
+    parser.add_argument("--newest", action="store_true")
+    parser.add_argument("command", nargs="+")
+    signals, wakeup = os.pipe()
+    os.set_blocking(wakeup, False)
+    signal.set_wakeup_fd(wakeup)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, lambda *_: None)
+    try:
+        sys.exit(Run(parser.parse_args(), signals).play())
+    except Ended as end:
+        if end.status > 128:
+            signal.signal(end.status - 128, signal.SIG_DFL)
+            os.kill(os.getpid(), end.status - 128)
+        print(f"client: {end}", file=sys.stderr)
+        sys.exit(end.status)
+
+
+main()

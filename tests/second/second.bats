@@ -159,6 +159,36 @@ overtakes_not() {
 	done
 }
 
+@test "a nested run of either that leaves last keeps the lock for the outer one's --min-hold" {
+	local inner kind
+	for inner in "$RLOCKRUN" "$CLIENT"; do
+		for kind in -t30 -s -p2; do
+			start "$RLOCKRUN" -k "$KEY" "$kind" --min-hold 1h -- sh -c \
+				'setsid "$@" -- sh -c "echo >>in; until [ -e done ]; do sleep 0.02; done" &
+				until [ -s in ]; do sleep 0.02; done' sh "$inner" -k "$KEY" "$kind"
+			exits_with 0 "$PID"
+			touch "done"
+			wait_until is_kept
+			(($(keeps_ms) > 3000000))
+			run -75 client -w 0 -- true
+			cli del "$KEY" "{$KEY}:rlk:i" >/dev/null
+			rm in "done"
+		done
+	done
+	wait_until none_left
+}
+
+is_kept() { cli hvals "{$KEY}:rlk:i" | grep -q "^[^ ]*:kept "; }
+keeps_ms() {
+	local member
+	member=$(cli hkeys "{$KEY}:rlk:i" | sed -n 's/^h://p')
+	[[ ! $member ]] || {
+		echo $(($(cli zscore "$KEY" "$member") - $(server_ms)))
+		return
+	}
+	left_ms
+}
+
 @test "readers and permits of both share a lock, and the kinds exclude each other" {
 	local kind second
 	for kind in -s --permits=2; do
@@ -274,6 +304,27 @@ overtakes_not() {
 		run -0 "$second" -k "$KEY" -- true
 		run -0 "$RLOCKRUN" --history -k "$KEY"
 		[[ ${lines[2]} == *"no end recorded"*" $HOLDER "* ]]
+	done
+}
+
+@test "a lock that is missing at the end is no success of either" {
+	local command
+	for command in "$RLOCKRUN" "$CLIENT"; do
+		run -79 "$command" -k "$KEY" -- redis-cli -s "$SUITE_DIR/s" del "$KEY"
+		[[ $(cli lrange "{$KEY}:rlk:r" 0 -1) == +([0-9])" 79 "* ]]
+		[[ $(cli hexists "{$KEY}:rlk:i" s) == 0 && -z $(cli hget "{$KEY}:rlk:i" h) ]]
+	done
+}
+
+@test "a reader of either records an exclusive run that died, and what is no waiter leaves the queue" {
+	local command
+	for command in "$RLOCKRUN" "$CLIENT"; do
+		cli del "{$KEY}:rlk:i" "{$KEY}:rlk:r" >/dev/null
+		cli hset "{$KEY}:rlk:i" h "$(</proc/sys/kernel/random/uuid) 5 6 run 0 7 host user - sh" >/dev/null
+		cli zadd "$Q" 1 nobody >/dev/null
+		run -0 "$command" -k "$KEY" -w 0 -s -- true
+		[[ $(cli lindex "{$KEY}:rlk:r" 1) == "- - - - 5 6 run 0 7 host user - sh" ]]
+		[[ $(cli hexists "{$KEY}:rlk:i" h) == 0 && -z $(keys_left) ]]
 	done
 }
 

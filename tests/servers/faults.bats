@@ -62,7 +62,7 @@ ends_at() {
 	says "renewed again"
 	ends_well
 	(($(connections) >= 4))
-	grep -q 'cannot renew .*lost the connection' "$ERR"
+	grep -q 'cannot renew ' "$ERR"
 }
 
 @test "the connection ends at each release: a warning, the job's status" {
@@ -85,7 +85,7 @@ ends_at() {
 	rules
 	wait_for_file job
 	ends_well
-	[[ $(wc -l <"$ERR") -le 1 ]]
+	run -1 grep -v '; trying again$\|: acquired after ' "$ERR"
 }
 
 # In state SYN-SENT.

@@ -6,6 +6,7 @@
 load ../helpers/suite
 load ../helpers/queue
 load ../helpers/faults
+load ../helpers/connect
 
 setup_file() { start_suite_server; }
 teardown_file() { stop_suite_server; }
@@ -113,7 +114,7 @@ fails_once() {
 # refused_login WORDS ADVICE: of a run and of the doctor; no password is in it.
 refused_login() {
 	run -77 rl --on-unavailable run touch ran
-	[[ ${#lines[@]} == 1 && $output == *": $1 ($2); command not started" ]]
+	is_last_word ": $1 ($2); command not started"
 	[[ $output != *hush* && ! -e ran ]]
 	run -77 "$RLOCKRUN" --doctor
 	[[ $output == *"the server refuses us: $1"*"-> $2"* && $output != *hush* ]]

@@ -212,7 +212,7 @@ are_old() {
 @test "a server that has just started abstains, and says so" {
 	use 1 2 3
 	unset RLOCKRUN_MIN_UPTIME
-	run -69 rl -n --server-timeout 1 -- touch ran
+	run -69 rl -n -t 1h --server-timeout 1 -- touch ran
 	[[ $output == *": up for "*" s only, so it abstains (--min-uptime)"* ]]
 	[[ ! -e ran ]]
 	wait_until none_of_ours 1 2 3

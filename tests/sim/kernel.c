@@ -18,6 +18,7 @@
 #include "network.h"
 #include "node.h"
 #include "oracle.h"
+#include "redis/resolve.h"
 
 /* What the wall clocks of hosts show when a history begins is 2026-06-15,
  * 10:26:40 UTC, as on servers, and what clock_now shows then is 1000 s. */
@@ -37,7 +38,7 @@ int64_t WRAP(clock_epoch)(void);
 int WRAP(clock_arm)(int timer_fd, int64_t at);
 time_t WRAP(time)(time_t *at);
 int WRAP(clock_gettime)(clockid_t clock, struct timespec *now);
-int WRAP(timerfd_create)(int clock, int flags);
+int WRAP(clock_timer)(void);
 
 time_t
 WRAP(time)(time_t *at)
@@ -85,9 +86,8 @@ WRAP(clock_arm)(int timer_fd, int64_t at)
 }
 
 int
-WRAP(timerfd_create)(int clock, int flags)
+WRAP(clock_timer)(void)
 {
-	(void)clock, (void)flags;
 	return ACTOR_TIMER_FD + actor_current()->number;
 }
 
@@ -206,14 +206,14 @@ WRAP(prctl)(int option, ...)
 /* --- descriptors
  * ----------------------------------------------------------------- */
 
-int WRAP(poll)(struct pollfd *polled, nfds_t count, int timeout_ms);
-int WRAP(socket)(int domain, int type, int protocol);
-int WRAP(connect)(int fd, const struct sockaddr *to, socklen_t length);
-int WRAP(getsockopt)(int fd, int level, int name, void *value, socklen_t *size);
-int WRAP(
-    setsockopt)(int fd, int level, int name, const void *value, socklen_t size);
-ssize_t WRAP(send)(int fd, const void *data, size_t size, int flags);
-ssize_t WRAP(recv)(int fd, void *data, size_t size, int flags);
+int WRAP(poll_wait)(struct pollfd *polled, nfds_t count, int timeout_ms);
+int WRAP(socket_open)(const struct resolve_address *to);
+int WRAP(socket_connect)(int fd, const struct resolve_address *to);
+int WRAP(socket_error)(int fd);
+ssize_t WRAP(socket_read)(int fd, void *data, size_t size);
+ssize_t WRAP(socket_write)(int fd, const void *data, size_t size);
+bool WRAP(socket_address)(int fd, char *text, size_t size);
+void WRAP(socket_close)(int fd);
 int WRAP(close)(int fd);
 int WRAP(dup2)(int from, int to);
 ssize_t WRAP(write)(int fd, const void *data, size_t size);
@@ -234,7 +234,7 @@ count_ready(struct pollfd *polled, nfds_t count)
 }
 
 int
-WRAP(poll)(struct pollfd *polled, nfds_t count, int timeout_ms)
+WRAP(poll_wait)(struct pollfd *polled, nfds_t count, int timeout_ms)
 {
 	if (timeout_ms != 0)
 		actor_wait(polled, count, timeout_ms);
@@ -242,58 +242,56 @@ WRAP(poll)(struct pollfd *polled, nfds_t count, int timeout_ms)
 }
 
 int
-WRAP(socket)(int domain, int type, int protocol)
+WRAP(socket_open)(const struct resolve_address *to)
 {
-	(void)domain, (void)type, (void)protocol;
+	(void)to;
 	return network_socket(actor_current());
 }
 
 int
-WRAP(connect)(int fd, const struct sockaddr *to, socklen_t length)
+WRAP(socket_connect)(int fd, const struct resolve_address *to)
 {
-	const struct sockaddr_in *in = (const void *)to;
+	const struct sockaddr_in *in = (const void *)&to->addr;
 
-	(void)length;
-	return network_connect(network_of(fd),
-	    node_at(ntohl(in->sin_addr.s_addr)));
-}
-
-int
-WRAP(getsockopt)(int fd, int level, int name, void *value, socklen_t *size)
-{
-	(void)level, (void)name, (void)size;
-	*(int *)value =
-	    network_of(fd)->state == CONN_REFUSED ? ECONNREFUSED : 0;
+	network_connect(network_of(fd), node_at(ntohl(in->sin_addr.s_addr)));
 	return 0;
 }
 
 int
-WRAP(setsockopt)(int fd, int level, int name, const void *value, socklen_t size)
+WRAP(socket_error)(int fd)
 {
-	(void)fd, (void)level, (void)name, (void)value, (void)size;
-	return 0;
+	return network_of(fd)->state == CONN_REFUSED ? ECONNREFUSED : 0;
 }
 
 ssize_t
-WRAP(send)(int fd, const void *data, size_t size, int flags)
+WRAP(socket_read)(int fd, void *data, size_t size)
 {
-	(void)flags;
+	return network_receive(network_of(fd), data, size);
+}
+
+ssize_t
+WRAP(socket_write)(int fd, const void *data, size_t size)
+{
 	return network_send(network_of(fd), data, size);
 }
 
-ssize_t
-WRAP(recv)(int fd, void *data, size_t size, int flags)
+bool
+WRAP(socket_address)(int fd, char *text, size_t size)
 {
-	(void)flags;
-	return network_receive(network_of(fd), data, size);
+	(void)fd, (void)text, (void)size;
+	return false;
+}
+
+void
+WRAP(socket_close)(int fd)
+{
+	network_close(network_of(fd));
 }
 
 int
 WRAP(close)(int fd)
 {
-	if (network_of(fd) != NULL)
-		network_close(network_of(fd));
-	else if (fd > STDERR_FILENO && fd < ACTOR_TIMER_FD)
+	if (fd > STDERR_FILENO && fd < ACTOR_TIMER_FD)
 		return REAL(close)(fd);
 	return 0;
 }

@@ -172,16 +172,18 @@ known_is_forced(const struct actor *holder, int64_t since)
 bool
 known_is_undone(const struct kept *kept)
 {
-	if ((!kept->is_replicated && known_has_lost(kept->from)) ||
-	    seen_of(kept->key)->stolen_at >= kept->from - ON_THE_WAY ||
-	    known_is_forced(kept->by, kept->from))
-		return true;
 	/* A pause of several locks may not look again at one that it already
 	 * has. */
-	for (int i = 0; i < actor_count(); i++)
+	bool is_pause = kept->by->opts->action == OPTS_PAUSE;
+	int64_t since = is_pause ? kept->by->begun_at : kept->from;
+
+	if ((!kept->is_replicated && known_has_lost(kept->from)) ||
+	    seen_of(kept->key)->stolen_at >= kept->from - ON_THE_WAY ||
+	    known_is_forced(kept->by, since))
+		return true;
+	for (int i = 0; is_pause && i < actor_count(); i++)
 		if (actor_has_word(actor_number(i), "--resume") &&
-		    has_acted(actor_number(i), kept->by->begun_at) &&
-		    kept->by->opts->action == OPTS_PAUSE)
+		    has_acted(actor_number(i), since))
 			return true;
 	return false;
 }

@@ -137,7 +137,7 @@ network_count(void)
 	return network.count;
 }
 
-int
+void
 network_connect(struct conn *conn, struct node *node)
 {
 	conn->state = CONN_DIALLED;
@@ -146,8 +146,6 @@ network_connect(struct conn *conn, struct node *node)
 		world_at(conn->open_at = world.now + 2 * delay_of(conn) +
 					 (node ? node_delay(node) : 0),
 		    on_open, conn, NULL);
-	errno = EINPROGRESS;
-	return -1;
 }
 
 ssize_t

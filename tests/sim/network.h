@@ -58,7 +58,7 @@ void network_end(void);
 
 /* In place of the kernel's calls, for the run that makes them. */
 int network_socket(struct actor *actor);
-int network_connect(struct conn *conn, struct node *node);
+void network_connect(struct conn *conn, struct node *node);
 ssize_t network_send(struct conn *conn, const void *bytes, size_t size);
 ssize_t network_receive(struct conn *conn, void *bytes, size_t size);
 void network_close(struct conn *conn);

@@ -1,29 +1,11 @@
 /* What servers answer, decoded: of each question each answer, and what is none
- * of them. See look_test for what a look shows. */
+ * of them.See query_test for what commands ask. */
 #include "lock/answer.h"
 
 #include "lines.h"
 
-static const struct key_names names = {
-    .all = {"job", "INFO", "RUNS", "QUEUE", "ALIVE"}};
-
 #define MAX_NUMBER "9223372036854775807"
 #define MAX ":" MAX_NUMBER "\r\n"
-
-/* Whether it is an answer to that question; *answer is empty otherwise. */
-static bool
-is_answer(struct answer *answer, void *(*decode)(const struct value *value),
-    const struct value *reply)
-{
-	struct answer *decoded = decode(reply);
-
-	*answer = (struct answer){0};
-	if (decoded == NULL)
-		return false;
-	*answer = *decoded;
-	free(decoded);
-	return true;
-}
 
 /* --- acquire, join ---------------------------------------------------- */
 
@@ -115,10 +97,11 @@ test_tries(void)
 	for (size_t i = 0; i < sizeof(tries) / sizeof(*tries); i++) {
 		void *reply = array(tries[i].lines);
 
-		ok(is_answer(&answer, answer_acquire, reply) ==
+		ok(answer_read(&answer, ANSWER_TO_TRY, reply) ==
 			tries[i].is_acquire,
 		    "acquire %zu: %s", i, escaped(tries[i].lines));
-		ok(is_answer(&answer, answer_join, reply) == tries[i].is_join,
+		ok(answer_read(&answer, ANSWER_TO_JOIN, reply) ==
+			tries[i].is_join,
 		    "join %zu", i);
 		freeReplyObject(reply);
 	}
@@ -132,7 +115,7 @@ test_busy(void)
 				 "+garbage\n+" WAITER);
 	struct answer answer;
 
-	ok(is_answer(&answer, answer_acquire, reply), "busy");
+	ok(answer_read(&answer, ANSWER_TO_TRY, reply), "busy");
 	ok(answer.outcome == ANSWER_BUSY, "  is that");
 	is_int(answer.position, 3, "  position");
 	is_int(answer.waiting, 9, "  waiting");
@@ -176,7 +159,7 @@ test_holders(void)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		void *reply = array(rows[i].lines);
 
-		ok(is_answer(&answer, answer_acquire, reply) &&
+		ok(answer_read(&answer, ANSWER_TO_TRY, reply) &&
 			answer.holder.state == rows[i].state,
 		    "a holder by '%s'", escaped(rows[i].lines));
 		is_text(answer.holder.pid, rows[i].pid, "  its pid");
@@ -200,7 +183,7 @@ test_entry_length(void)
 		entry[1 + LIMIT_ENTRY + extra] = '\0';
 		snprintf(lines, sizeof(lines), HELD "%s", entry);
 		reply = array(lines);
-		ok(is_answer(&answer, answer_acquire, reply) == (extra == 0),
+		ok(answer_read(&answer, ANSWER_TO_TRY, reply) == (extra == 0),
 		    "an entry with %d bytes too many", extra);
 		freeReplyObject(reply);
 	}
@@ -213,7 +196,7 @@ test_grant(void)
 			    " run 4 7 h u l c\n+" WAITER "\n+" WAITER);
 	struct answer answer;
 
-	ok(is_answer(&answer, answer_acquire, reply), "a grant");
+	ok(answer_read(&answer, ANSWER_TO_TRY, reply), "a grant");
 	ok(answer.outcome == ANSWER_GRANTED, "  is that");
 	is_text(answer.fence, "17", "  fence");
 	is_int(answer.start, 1700000000000, "  start");
@@ -224,7 +207,8 @@ test_grant(void)
 	is_int((int64_t)answer.to_notify.count, 1, "  to notify");
 	freeReplyObject(reply);
 	reply = array(GRANT "+\n+garbage");
-	ok(is_answer(&answer, answer_acquire, reply), "a grant of nobody else");
+	ok(answer_read(&answer, ANSWER_TO_TRY, reply),
+	    "a grant of nobody else");
 	is_int(answer.permits, 0, "  permits");
 	is_text(answer.head, "", "  a head that is no waiter");
 	freeReplyObject(reply);
@@ -240,21 +224,21 @@ test_refusals(void)
 	void *by_nobody = array("3\n+\n+");
 	struct answer answer;
 
-	ok(is_answer(&answer, answer_acquire, not_due), "not due");
+	ok(answer_read(&answer, ANSWER_TO_TRY, not_due), "not due");
 	ok(answer.outcome == ANSWER_NOT_DUE, "  is that");
 	is_int(answer.ago_ms, 5, "  since the last success");
 	is_text(answer.holder.host, "web-3", "  its host");
 	ok(!answer.by_id, "  by its time");
-	ok(is_answer(&answer, answer_acquire, same_id), "not due by its id");
+	ok(answer_read(&answer, ANSWER_TO_TRY, same_id), "not due by its id");
 	ok(answer.outcome == ANSWER_NOT_DUE && answer.by_id, "  is that");
 	is_text(answer.holder.host, "web-4", "  its host");
-	ok(is_answer(&answer, answer_acquire, damaged), "not due, damaged");
+	ok(answer_read(&answer, ANSWER_TO_TRY, damaged), "not due, damaged");
 	is_text(answer.holder.host, "?", "  no host");
-	ok(is_answer(&answer, answer_acquire, overtaken), "overtaken");
+	ok(answer_read(&answer, ANSWER_TO_TRY, overtaken), "overtaken");
 	ok(answer.outcome == ANSWER_OVERTAKEN, "  is that");
 	is_text(answer.by.label, "build 4711", "  by a label");
 	is_text(answer.by.host, "web-3", "  on a host");
-	ok(is_answer(&answer, answer_acquire, by_nobody) &&
+	ok(answer_read(&answer, ANSWER_TO_TRY, by_nobody) &&
 		strcmp(answer.by.host, "?") == 0,
 	    "  by what is no waiter's name");
 	freeReplyObject(not_due);
@@ -285,10 +269,10 @@ test_join(void)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		void *reply = array(rows[i].lines);
 
-		ok(is_answer(&answer, answer_join, reply) &&
+		ok(answer_read(&answer, ANSWER_TO_JOIN, reply) &&
 			answer.outcome == rows[i].outcome,
 		    "join: '%s'", escaped(rows[i].lines));
-		is_text(answer.own_fence, rows[i].fence, "  fence");
+		is_text(answer.fence, rows[i].fence, "  fence");
 		is_text(answer.uncounted, rows[i].uncounted, "  not counted");
 		is_text(answer.head, "", "  head");
 		freeReplyObject(reply);
@@ -300,22 +284,22 @@ static void
 test_flags(void)
 {
 	static const struct {
-		void *(*decode)(const struct value *reply);
+		enum answer_to asked;
 		enum answer_outcome yes, no;
 	} rows[] = {
-	    {answer_plain_join, ANSWER_GRANTED, ANSWER_NOT_HELD},
-	    {answer_other_kind, ANSWER_OTHER_KIND, ANSWER_NOT_HELD},
-	    {answer_renew, ANSWER_RENEWED, ANSWER_NOT_OURS},
-	    {answer_plain_release, ANSWER_FREED, ANSWER_NOT_OURS},
+	    {ANSWER_TO_PLAIN_JOIN, ANSWER_GRANTED, ANSWER_NOT_HELD},
+	    {ANSWER_TO_OTHER_KIND, ANSWER_OTHER_KIND, ANSWER_NOT_HELD},
+	    {ANSWER_TO_RENEWAL, ANSWER_RENEWED, ANSWER_NOT_OURS},
+	    {ANSWER_TO_PLAIN_RELEASE, ANSWER_FREED, ANSWER_NOT_OURS},
 	};
 	void *yes = parse(":1\r\n"), *no = parse(":0\r\n");
 	struct answer answer;
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		ok(is_answer(&answer, rows[i].decode, yes) &&
+		ok(answer_read(&answer, rows[i].asked, yes) &&
 			answer.outcome == rows[i].yes,
 		    "flag %zu: yes", i);
-		ok(is_answer(&answer, rows[i].decode, no) &&
+		ok(answer_read(&answer, rows[i].asked, no) &&
 			answer.outcome == rows[i].no,
 		    "flag %zu: no", i);
 	}
@@ -350,14 +334,14 @@ test_orders(void)
 	for (size_t i = 0; i < sizeof(orders) / sizeof(*orders); i++) {
 		string.str = (char *)orders[i].text;
 		string.len = strlen(orders[i].text);
-		ok(is_answer(&answer, answer_order, reply), "an order: %s",
+		ok(answer_read(&answer, ANSWER_TO_ORDER, reply), "an order: %s",
 		    orders[i].text);
 		is_text(answer.ordered, orders[i].ordered, "  to whom");
 		is_text(answer.by.pid, orders[i].pid, "  by which process");
 		is_text(answer.by.host, orders[i].host, "  from where");
 		is_text(answer.by.label, orders[i].label, "  by whom");
 	}
-	ok(!is_answer(&answer, answer_order, none), "nothing is no text");
+	ok(!answer_read(&answer, ANSWER_TO_ORDER, none), "nothing is no text");
 }
 
 /* --- renew, release, the others --------------------------------------- */
@@ -365,50 +349,46 @@ test_orders(void)
 static const struct {
 	const char *lines;
 	int release; /* an outcome, or -1: no answer */
-	int64_t force;
-} others[] = {
-    {"0", -1, -1},
-    {"1", -1, -1},
-    {"", -1, -1},
-    {"[\n]", -1, -1},
-    {"+1\n+", -1, -1},
-    {"0\n+", -1, 0},
-    {"1\n+" WAITER, -1, 1},
-    {"5000\n+garbage", -1, 5000},
-    {"-1\n+", -1, -1},
-    {MAX_NUMBER "\n+", -1, -1},
-    {"1\n5", -1, -1},
-    {"1\n+" WAITER "\n+" WAITER, -1, -1},
-    {"0\n0\n0\n+", ANSWER_NOT_OURS, -1},
-    {"1\n0\n0\n+" WAITER, ANSWER_FREED, -1},
-    {"2\n1\n0\n+", ANSWER_LEFT, -1},
-    {"3\n0\n5000\n+garbage", ANSWER_KEPT, -1},
-    {"3\n0\n-1\n+", -1, -1},
-    {"3\n0\n" MAX_NUMBER "\n+", -1, -1},
-    {"4\n0\n0\n+", -1, -1},
-    {"-1\n0\n0\n+", -1, -1},
-    {"1\n2\n0\n+", -1, -1},
-    {"1\n-1\n0\n+", -1, -1},
-    {"1\n0\n0\n5", -1, -1},
-    {"1\n0\n0", -1, -1},
-    {"1\n0\n0\n+" WAITER "\n+" WAITER, -1, -1},
+} releases[] = {
+    {"0", -1},
+    {"1", -1},
+    {"", -1},
+    {"[\n]", -1},
+    {"+1\n+", -1},
+    {"0\n+", -1},
+    {"1\n+" WAITER, -1},
+    {"5000\n+garbage", -1},
+    {"-1\n+", -1},
+    {MAX_NUMBER "\n+", -1},
+    {"1\n5", -1},
+    {"1\n+" WAITER "\n+" WAITER, -1},
+    {"0\n0\n0\n+", ANSWER_NOT_OURS},
+    {"1\n0\n0\n+" WAITER, ANSWER_FREED},
+    {"2\n1\n0\n+", ANSWER_LEFT},
+    {"3\n0\n5000\n+garbage", ANSWER_KEPT},
+    {"3\n0\n-1\n+", -1},
+    {"3\n0\n" MAX_NUMBER "\n+", -1},
+    {"4\n0\n0\n+", -1},
+    {"-1\n0\n0\n+", -1},
+    {"1\n2\n0\n+", -1},
+    {"1\n-1\n0\n+", -1},
+    {"1\n0\n0\n5", -1},
+    {"1\n0\n0", -1},
+    {"1\n0\n0\n+" WAITER "\n+" WAITER, -1},
 };
 
 static void
-test_others(void)
+test_releases(void)
 {
 	struct answer release;
-	struct answer_force force;
 
-	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
-		void *reply = array(others[i].lines);
-		int released = is_answer(&release, answer_release, reply)
-				   ? (int)release.outcome
-				   : -1;
-		int64_t forced = answer_force(&force, reply) ? force.freed : -1;
+	for (size_t i = 0; i < sizeof(releases) / sizeof(*releases); i++) {
+		void *reply = array(releases[i].lines);
 
-		is_int(released, others[i].release, escaped(others[i].lines));
-		is_int(forced, others[i].force, "  to a release by force");
+		is_int(answer_read(&release, ANSWER_TO_RELEASE, reply)
+			   ? (int)release.outcome
+			   : -1,
+		    releases[i].release, escaped(releases[i].lines));
 		freeReplyObject(reply);
 	}
 }
@@ -426,7 +406,7 @@ test_renewals(void)
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		void *reply = parse(rows[i].wire);
-		int vote = is_answer(&answer, answer_renew, reply)
+		int vote = answer_read(&answer, ANSWER_TO_RENEWAL, reply)
 			       ? (int)answer_vote(&answer)
 			       : -1;
 
@@ -440,47 +420,18 @@ test_release(void)
 {
 	void *freed = array("1\n1\n0\n+" WAITER);
 	void *kept = array("3\n0\n5000\n+");
-	void *forced = array("2\n+" WAITER);
-	void *by_hand = array("1\n+garbage");
-	struct answer_force force;
 	struct answer answer;
 
-	ok(is_answer(&answer, answer_release, freed) && answer.unrecorded,
+	ok(answer_read(&answer, ANSWER_TO_RELEASE, freed) && answer.unrecorded,
 	    "a release whose end could not be recorded");
 	is_text(answer.head, WAITER, "  who is to be rung");
 	is_int(answer_vote(&answer), ANSWER_YES, "  its vote");
-	ok(is_answer(&answer, answer_release, kept) && !answer.unrecorded,
+	ok(answer_read(&answer, ANSWER_TO_RELEASE, kept) && !answer.unrecorded,
 	    "one that is recorded");
 	is_int(answer.kept_ms, 5000, "  kept for so long");
 	is_text(answer.head, "", "  nobody is to be rung");
-	ok(answer_force(&force, forced) && force.to_notify.count == 1,
-	    "by force, somebody is");
-	is_text(force.to_notify.names[0], WAITER, "  its name");
-	ok(answer_force(&force, by_hand) && force.to_notify.count == 0,
-	    "  but what is no waiter");
 	freeReplyObject(freed);
 	freeReplyObject(kept);
-	freeReplyObject(forced);
-	freeReplyObject(by_hand);
-}
-
-static void
-test_nested(void)
-{
-	static const struct {
-		const char *lines;
-		int64_t count; /* or -1: no answer */
-	} rows[] = {{"", 0}, {"+a\n+b", 2}, {"+!\n+a", 1}, {"+!k", 0},
-	    {"5", -1}};
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		void *reply = array(rows[i].lines);
-		int64_t count;
-
-		is_int(answer_nested(&count, reply) ? count : -1, rows[i].count,
-		    "nested runs");
-		freeReplyObject(reply);
-	}
 }
 
 static void
@@ -493,14 +444,37 @@ test_waiters(void)
 	for (int i = 0; i < LIMIT_NOTIFY; i++)
 		strcat(lines, "\n+" WAITER);
 	reply = array(lines);
-	ok(is_answer(&answer, answer_acquire, reply),
+	ok(answer_read(&answer, ANSWER_TO_TRY, reply),
 	    "as many as a script names");
 	is_int((int64_t)answer.to_notify.count, LIMIT_NOTIFY, "  all");
 	freeReplyObject(reply);
 	strcat(lines, "\n+" WAITER);
 	reply = array(lines);
-	ok(!is_answer(&answer, answer_acquire, reply), "one more");
+	ok(!answer_read(&answer, ANSWER_TO_TRY, reply), "one more");
 	freeReplyObject(reply);
+}
+
+/* Who has a name that is too long for a doorbell polls. */
+static void
+test_long_waiters(void)
+{
+	struct answer answer;
+
+	for (int extra = 0; extra < 2; extra++) {
+		char lines[WAITER_SIZE + 80], name[WAITER_SIZE + 1];
+		void *reply;
+
+		memset(name, 'h', sizeof(name));
+		memcpy(name, WAITER, strlen(WAITER));
+		name[WAITER_SIZE - 1 + extra] = '\0';
+		snprintf(lines, sizeof(lines), GRANT "+\n+%s\n+" WAITER, name);
+		reply = array(lines);
+		ok(answer_read(&answer, ANSWER_TO_TRY, reply),
+		    "a head whose name has %d bytes too many", extra);
+		is_text(answer.head, extra == 0 ? name : "", "  it");
+		is_int((int64_t)answer.to_notify.count, 1, "  and others");
+		freeReplyObject(reply);
+	}
 }
 
 static void
@@ -512,13 +486,14 @@ test_next(void)
 	void *two = array("+" WAITER "\n+" WAITER);
 	struct answer answer;
 
-	ok(is_answer(&answer, answer_head, none) && *answer.head == '\0',
+	ok(answer_read(&answer, ANSWER_TO_HEAD, none) && *answer.head == '\0',
 	    "nobody is next");
-	ok(is_answer(&answer, answer_head, garbage) && *answer.head == '\0',
+	ok(answer_read(&answer, ANSWER_TO_HEAD, garbage) &&
+		*answer.head == '\0',
 	    "nor is garbage");
-	ok(is_answer(&answer, answer_head, one), "a waiter is");
+	ok(answer_read(&answer, ANSWER_TO_HEAD, one), "a waiter is");
 	is_text(answer.head, WAITER, "  its name");
-	ok(!is_answer(&answer, answer_head, two), "two are not");
+	ok(!answer_read(&answer, ANSWER_TO_HEAD, two), "two are not");
 	freeReplyObject(none);
 	freeReplyObject(garbage);
 	freeReplyObject(one);
@@ -531,20 +506,18 @@ test_values(void)
 	static const char *const wires[] = {"$-1\r\n", "+OK\r\n", "$1\r\n1\r\n",
 	    "-ERR x\r\n", "*-1\r\n", "*1\r\n*0\r\n", "*1\r\n$-1\r\n"};
 	struct answer answer;
-	struct look look;
 
 	for (size_t i = 0; i < sizeof(wires) / sizeof(*wires); i++) {
 		void *reply = parse(wires[i]);
-		ok(!is_answer(&answer, answer_acquire, reply) &&
-			!is_answer(&answer, answer_join, reply) &&
-			!is_answer(&answer, answer_renew, reply) &&
-			!is_answer(&answer, answer_release, reply) &&
-			!answer_look(&look, reply, &names),
+		ok(!answer_read(&answer, ANSWER_TO_TRY, reply) &&
+			!answer_read(&answer, ANSWER_TO_JOIN, reply) &&
+			!answer_read(&answer, ANSWER_TO_RENEWAL, reply) &&
+			!answer_read(&answer, ANSWER_TO_RELEASE, reply),
 		    "no array of ours: %zu", i);
 		freeReplyObject(reply);
 	}
-	ok(!is_answer(&answer, answer_acquire, NULL) &&
-		answer_vote(NULL) == ANSWER_ABSENT,
+	ok(!answer_read(&answer, ANSWER_TO_TRY, NULL) &&
+		answer_vote(&answer) == ANSWER_ABSENT,
 	    "no reply");
 }
 
@@ -564,27 +537,6 @@ test_replicas(void)
 	}
 }
 
-static void
-test_page(void)
-{
-	void *page = parse("*2\r\n$1\r\n7\r\n*2\r\n$1\r\na\r\n$1\r\nb\r\n");
-	void *none = parse("*1\r\n$1\r\n7\r\n");
-	const char *cursor;
-	char **keys;
-
-	ok(answer_page(&cursor, &keys, page), "a page");
-	is_text(cursor, "7", "  cursor");
-	is_text(keys[0], "a", "  the first key");
-	is_text(keys[1], "b", "  the last");
-	ok(keys[2] == NULL, "  the end");
-	free(keys[0]);
-	free(keys[1]);
-	free(keys);
-	ok(!answer_page(&cursor, &keys, none), "without keys it is none");
-	freeReplyObject(page);
-	freeReplyObject(none);
-}
-
 int
 main(void)
 {
@@ -597,14 +549,13 @@ main(void)
 	test_join();
 	test_flags();
 	test_orders();
-	test_others();
+	test_releases();
 	test_renewals();
 	test_release();
-	test_nested();
 	test_waiters();
+	test_long_waiters();
 	test_next();
 	test_values();
 	test_replicas();
-	test_page();
 	return tap_done();
 }

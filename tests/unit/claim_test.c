@@ -4,10 +4,12 @@
 
 #include <stdlib.h>
 
+#include "redis/ways/cluster.h"
 #include "tap.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof(*(array)))
 #define OUTER "01234567-89ab-4def-8123-456789abcdef"
+#define HEAD "x:" OUTER ":7@web-3"
 #define HOUR 3600000
 
 static const struct endpoint servers[] = {{.cluster = false},
@@ -19,6 +21,83 @@ static const struct lock_config plain = {.key = "job",
     .kind = &kind_exclusive,
     .command = "backup",
     .label = ""};
+
+static const struct {
+	const char *key, *helper, *bell;
+	bool placeable;
+} cases[] = {
+    {"job", "{job}:rlk:i", "{job}:rlk:m:" OUTER, true},
+    {"", "{}:rlk:i", "{}:rlk:m:" OUTER, false},
+    {"{a}b", "{a}b:rlkt:i", "{a}b:rlkt:m:" OUTER, true},
+    {"x{{a}}", "x{{a}}:rlkt:i", "x{{a}}:rlkt:m:" OUTER, true},
+    {"a}{b}", "a}{b}:rlkt:i", "a}{b}:rlkt:m:" OUTER, true},
+    {"{}{a}", "{{}{a}}:rlk:i", "{{}{a}}:rlk:m:" OUTER, false},
+    {"a{}b", "{a{}b}:rlk:i", "{a{}b}:rlk:m:" OUTER, false},
+    {"a}b", "{a}b}:rlk:i", "{a}b}:rlk:m:" OUTER, false},
+    {"{a", "{{a}:rlk:i", "{{a}:rlk:m:" OUTER, true},
+    {"}{", "{}{}:rlk:i", "{}{}:rlk:m:" OUTER, false},
+};
+
+static const char *const no_helpers[] = {"", ":", "i", "job", "job:rlk:i",
+    "job:rlkt:i", "{job}:rlkt", "{job}:rlk:", "{job}:rlk:ii", "{job}rlk:i",
+    "{{a}b}:rlk:i", "{a{}b:rlkt:", "}:rlk:i", ":rlk:i", "{}b:rlkt:i",
+    "{job}:rlk:m:" OUTER};
+
+static void
+test_keys(void)
+{
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		char *helper = key_helper(cases[i].key, 'i');
+		struct key_names names;
+		const char *bell;
+		char *back;
+
+		key_names_init(&names, cases[i].key, OUTER);
+		bell = names.doorbell;
+		is_text(helper, cases[i].helper, cases[i].key);
+		is_text(bell, cases[i].bell, cases[i].key);
+		is_int(key_is_placeable(cases[i].key), cases[i].placeable,
+		    "  in its slot");
+		is_int(cluster_slot(helper) == cluster_slot(cases[i].key) &&
+			   cluster_slot(bell) == cluster_slot(cases[i].key),
+		    cases[i].placeable, "  indeed");
+		back = key_of_helper(helper);
+		is_text(back, cases[i].key, "  and back");
+		free(back);
+		free(helper);
+		key_names_fini(&names);
+	}
+	for (size_t i = 0; i < sizeof(no_helpers) / sizeof(*no_helpers); i++)
+		is_text(key_of_helper(no_helpers[i]), NULL, no_helpers[i]);
+}
+
+static void
+test_waiters(void)
+{
+	const char *name = "s:" OUTER ":4121@web-3";
+	struct waiter waiter;
+
+	ok(waiter_parse(&waiter, name), "is one");
+	ok(waiter.kind == 's', "its kind");
+	is_text(waiter.token, OUTER, "its token");
+	is_text(waiter.host, "web-3", "its host");
+	ok(waiter_parse(&waiter, "x:" OUTER ":@"), "neither pid nor host");
+	ok(!waiter_parse(&waiter, ""), "nothing");
+	ok(!waiter_parse(&waiter, "x:" OUTER), "a token alone");
+	ok(!waiter_parse(&waiter, "x:" OUTER ":4121"), "no host");
+	ok(!waiter_parse(&waiter, "x;" OUTER ":4121@h"), "no kind");
+	ok(!waiter_parse(&waiter, "x:short:1@h"), "a short token");
+	ok(!waiter_parse(&waiter, "x:" OUTER "0:1@h"), "a long token");
+	ok(!waiter_parse(&waiter, "y:" OUTER ":1@h"), "another kind");
+	ok(!waiter_parse(&waiter, "x:" OUTER ":1x@h"),
+	    "a pid that is no number");
+	ok(!waiter_parse(&waiter, "x:}1234567-89ab-4def-8123-456789abcdef:1@h"),
+	    "a token that is no UUID");
+	waiter = waiter_read("x:" OUTER ":@");
+	is_text(waiter.pid, "?", "of neither pid");
+	is_text(waiter.host, "?", "  nor host");
+	is_text(waiter_read("strange").host, "?", "  nor anything");
+}
 
 /* :i outlives all that it is asked for. */
 static void
@@ -83,13 +162,21 @@ test_names(void)
 	ok(strncmp(claim.waiter, "x:", 2) == 0 &&
 		strncmp(claim.waiter + 2, claim.token, TOKEN_SIZE - 1) == 0,
 	    "  its place in a queue has that name");
-	ok(strncmp(claim.doorbell, "{job}:rlk:m:", 12) == 0 &&
-		strcmp(claim.doorbell + 12, claim.token) == 0,
+	ok(strncmp(claim.keys.doorbell, "{job}:rlk:m:", 12) == 0 &&
+		strcmp(claim.keys.doorbell + 12, claim.token) == 0,
 	    "  so has its doorbell");
 	ok(strstr(claim.record, " - backup") != NULL, "  its record");
+	ok(strncmp(claim.keys.nested, "{job}:rlk:n:", 12) == 0 &&
+		strcmp(claim.keys.nested + 12, claim.token) == 0,
+	    "  its nested runs");
+	ok(strcmp(strchr(claim.waiter, '@') + 1, claim.self.host) == 0,
+	    "  its host");
 	ok(claim_kind(&claim) == &kind_exclusive, "  its kind");
+	claim_expect_head(&claim, HEAD);
+	is_text(claim.head, HEAD, "a head of the queue");
+	is_text(claim.head_doorbell, "{job}:rlk:m:" OUTER, "  its doorbell");
 	claim_expect_head(&claim, "x:1");
-	is_text(claim.head, "x:1", "a head of the queue");
+	is_text(claim.head, "", "  which is no waiter");
 	claim_fini(&claim);
 }
 
@@ -106,6 +193,8 @@ test_former(void)
 	memcpy(waiter, claim.waiter, sizeof(waiter));
 	ok(claim_supersede_token(&claim), "another token");
 	ok(strcmp(claim.token, first) != 0, "  is another");
+	is_text(claim.keys.nested + 12, claim.token, "  with nested runs");
+	is_text(claim.keys.doorbell + 12, first, "  but the same doorbell");
 	is_int((int64_t)claim.former_count, 1, "  and there is a former one");
 	is_text(claim.former[0], first, "  the first");
 	is_text(claim.waiter, waiter, "  the place stays");
@@ -165,6 +254,8 @@ test_permits(void)
 int
 main(void)
 {
+	test_keys();
+	test_waiters();
 	test_lives();
 	test_tiers();
 	test_names();

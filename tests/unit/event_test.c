@@ -4,9 +4,7 @@
 
 #include "base/exitcode.h"
 #include "pipe.h"
-#include "run/ending.h"
-#include "run/facts.h"
-#include "run/observer.h"
+#include "run/run.h"
 #include "sink/event_text.h"
 #include "sink/sinks.h"
 #include "tap.h"
@@ -429,38 +427,85 @@ test_renewals(void)
 	static const struct event_sink sink = {.on_event = add_to_log};
 	const struct lock_config config = {.name = "a"};
 	struct log log = {.count = 0};
-	struct events events = {.sinks = {&sink}, .states = {&log}, .count = 1};
+	struct facts facts = {.opts = &opts, .acquired_at = 1};
+	struct events events = {.sinks = {&sink},
+	    .states = {&log},
+	    .count = 1,
+	    .facts = &facts};
+	struct loop loop = {.now = 0};
 	struct lock lock = {.state = LOCK_HELD,
 	    .answered = true,
 	    .config = &config};
-	struct set set = {.about = &lock, .valid_until = 1000};
-	struct observer observer;
+	struct run run = {.opts = &opts,
+	    .events = &events,
+	    .loop = &loop,
+	    .state = RUN_ACQUIRE,
+	    .set = {.about = &lock, .valid_until = 1000}};
 
-	observer_init(&observer, &opts, &events, &set, &config);
+	observer_look(&run);
 	is_int(log.types[0], EVENT_BEGUN, "the first try is sent");
-	observer_watch_lease(&observer);
-	observer_watch_lease(&observer);
+	run.state = RUN_JOB;
+	run.cover = COVER_HELD;
+	observer_look(&run);
+	observer_look(&run);
 	is_int((int64_t)log.count, 1, "nothing has changed");
-	set.valid_until = 2000;
-	observer_watch_lease(&observer);
-	observer_watch_lease(&observer);
+	run.set.valid_until = 2000;
+	observer_look(&run);
+	observer_look(&run);
 	is_int((int64_t)log.count, 2, "a renewal is emitted once");
 	is_int(log.types[1], EVENT_RENEWED, "as such");
 	lock.answered = false;
-	observer_watch_lease(&observer);
-	observer_watch_lease(&observer);
+	observer_look(&run);
+	observer_look(&run);
 	is_int((int64_t)log.count, 3, "a failure is emitted once");
 	is_int(log.types[2], EVENT_RENEWAL_FAILED, "as such");
 	lock.answered = true;
-	set.valid_until = 3000;
-	observer_watch_lease(&observer);
-	observer_watch_lease(&observer);
+	run.set.valid_until = 3000;
+	observer_look(&run);
+	observer_look(&run);
 	is_int((int64_t)log.count, 5, "so is the end of the trouble");
 	is_int(log.types[4], EVENT_RENEWED_AGAIN, "as such");
 	lock.answered = false;
 	lock.state = LOCK_LOST;
-	observer_watch_lease(&observer);
+	observer_look(&run);
 	is_int((int64_t)log.count, 5, "a lost lock is not renewed");
+	lock.state = LOCK_HELD;
+	run.guard.job.ended = true;
+	observer_look(&run);
+	is_int((int64_t)log.count, 5, "nor is one whose job has ended");
+	loop.late_ms = 1000;
+	observer_look(&run);
+	is_int(log.types[5], EVENT_PAUSED, "a pause is emitted even then");
+}
+
+/* A loop that waits for a server that does not reply does not turn before the
+ * silence is to be reported. */
+static void
+test_first_silence(void)
+{
+	static const struct event_sink sink = {.on_event = add_to_log};
+	const struct lock_config config = {.name = "a"};
+	struct log log = {.count = 0};
+	struct events events = {.sinks = {&sink}, .states = {&log}, .count = 1};
+	struct loop loop = {.now = 0};
+	struct lock lock = {.state = LOCK_ACQUIRING, .config = &config};
+	struct run run = {.opts = &opts,
+	    .events = &events,
+	    .loop = &loop,
+	    .state = RUN_ACQUIRE,
+	    .limits.wait_until = 1,
+	    .set = {.about = &lock, .error = ""}};
+
+	observer_look(&run);
+	run.set.state = LOCK_ACQUIRING;
+	run.observer.silent_since -= 2000;
+	observer_look(&run);
+	is_int(log.types[1], EVENT_NO_REPLY,
+	    "silence counts from the first try");
+	run.observer.silence = OBSERVER_SILENCE;
+	loop.now = 1;
+	observer_look(&run);
+	is_int((int64_t)log.count, 2, "but is not reported as -w ends");
 }
 
 /* --- endings ---------------------------------------------------------- */
@@ -626,6 +671,7 @@ main(void)
 	test_end_of_wait();
 	test_silence();
 	test_renewals();
+	test_first_silence();
 	test_endings();
 	test_not_started();
 	test_ending_rows();

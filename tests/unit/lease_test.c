@@ -6,6 +6,9 @@
 #include "scripted.h"
 
 static const struct scripted_row renewals[] = {
+    ROW("one that nobody has run is sent again at once", "",
+	"start granted +10500 again renewed",
+	"try =acquiring =held until@29698 @10500 renew! renew! until@40198"),
     ROW("renewed after a third, again and again", "",
 	"start granted +10500 renewed +10500 renewed",
 	"try =acquiring =held until@29698 @10500 renew! until@40198 @21000 "

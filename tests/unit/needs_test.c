@@ -217,7 +217,7 @@ main(void)
 	fclose(file);
 	test_refusals();
 	test_names();
-	glob("src/lock/script/*.lua", 0, NULL, &scripts);
+	glob("src/*/script/*.lua", 0, NULL, &scripts);
 	glob("src/lock/script/shared/*.lua", GLOB_APPEND, NULL, &scripts);
 	for (size_t i = 0; i < scripts.gl_pathc; i++)
 		test_scripts(scripts.gl_pathv[i]);

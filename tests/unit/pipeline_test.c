@@ -9,9 +9,10 @@
 static struct seen {
 	int calls;
 	enum reply_kind kind;
-	char error[64], acks[64], answer[64];
+	char error[64], acks[64];
+	int tag;
 	int64_t number, sent_at;
-	bool too_late;
+	enum again again;
 } seen;
 
 static void
@@ -23,36 +24,25 @@ on_reply(void *arg, const struct reply *reply)
 	to->calls++;
 	to->kind = reply->kind;
 	to->sent_at = reply->sent_at;
-	to->too_late = reply->too_late;
+	to->again = reply->again;
 	to->number = -1;
 	value_integer(reply->value, &to->number);
 	snprintf(to->error, sizeof(to->error), "%s",
 	    reply->error == NULL ? "" : reply->error);
-	snprintf(to->answer, sizeof(to->answer), "%s",
-	    reply->answer == NULL ? "" : (const char *)reply->answer);
+	to->tag = reply->tag;
 	value_integer(reply->acks, &acks);
 	snprintf(to->acks, sizeof(to->acks), "%d", (int)acks);
 }
 
-static struct reply_owned taken;
+static struct value *taken;
 
 static void
 on_reply_take(void *arg, const struct reply *reply)
 {
 	on_reply(arg, reply);
 	taken = reply_take(reply);
-	ok(taken.value == reply->value, "  a value is taken");
-	ok(taken.answer == reply->answer, "  with what is decoded");
-	ok(reply_take(reply).value == NULL, "  once");
-}
-
-static void *
-decode_one(const struct value *value)
-{
-	int64_t number;
-
-	return value_integer(value, &number) && number == 1 ? strdup("one")
-							    : NULL;
+	ok(taken == reply->value, "  a value is taken");
+	ok(reply_take(reply) == NULL, "  once");
 }
 
 static struct command
@@ -80,7 +70,7 @@ parse(const char *wire)
 	return value;
 }
 
-static bool
+static void
 deliver(struct pipeline *pipeline, const char *wire, const char *refusal)
 {
 	struct reply reply = {.kind = REPLY_NONE, .label = "server"};
@@ -89,7 +79,7 @@ deliver(struct pipeline *pipeline, const char *wire, const char *refusal)
 		reply.kind = REPLY_NO_ACCESS;
 		reply.error = refusal;
 	}
-	return pipeline_deliver(pipeline, parse(wire), &reply);
+	pipeline_deliver(pipeline, parse(wire), &reply);
 }
 
 static void
@@ -130,30 +120,30 @@ test_kinds(struct pipeline *pipeline)
 	struct command command = ping(1);
 
 	pipeline_append(pipeline, &command);
-	ok(deliver(pipeline, ":7\r\n", NULL), "a value");
-	is_int(seen.kind, REPLY_VALUE, "  kind");
+	deliver(pipeline, ":7\r\n", NULL);
+	is_int(seen.kind, REPLY_VALUE, "a value: kind");
 	is_int(seen.number, 7, "  value");
 	is_text(seen.error, "", "  no error");
 	is_int(seen.sent_at, CLOCK_NEVER, "  never stamped");
 	pipeline_append(pipeline, &command);
 	pipeline_stamp(pipeline);
-	ok(deliver(pipeline, "-BUSY x\r\n", NULL), "an error");
-	is_int(seen.kind, REPLY_ERROR, "  kind");
+	deliver(pipeline, "-BUSY x\r\n", NULL);
+	is_int(seen.kind, REPLY_ERROR, "an error: kind");
 	is_text(seen.error, "BUSY x", "  error");
 	ok(seen.sent_at <= clock_now(), "  stamped");
 	pipeline_append(pipeline, &command);
-	ok(deliver(pipeline, ":7\r\n", "WRONGPASS"), "a value without access");
-	is_int(seen.kind, REPLY_NO_ACCESS, "  kind");
+	deliver(pipeline, ":7\r\n", "WRONGPASS");
+	is_int(seen.kind, REPLY_NO_ACCESS, "a value without access: kind");
 	is_int(seen.number, 7, "  value");
 	is_text(seen.error, "WRONGPASS", "  error");
 	pipeline_append(pipeline, &command);
-	ok(deliver(pipeline, "-BUSY\r\n", "NOAUTH"), "an error without access");
-	is_int(seen.kind, REPLY_NO_ACCESS, "  kind");
+	deliver(pipeline, "-BUSY\r\n", "NOAUTH");
+	is_int(seen.kind, REPLY_NO_ACCESS, "an error without access: kind");
 	is_text(seen.error, "NOAUTH", "  the refusal's words");
 	command.on_reply = on_reply_take;
 	pipeline_append(pipeline, &command);
-	ok(deliver(pipeline, ":7\r\n", NULL), "a value that outlives it");
-	reply_free(&taken);
+	deliver(pipeline, ":7\r\n", NULL);
+	value_free(taken);
 }
 
 /* Redis 5 and 6 say where in a script an error arose. */
@@ -184,26 +174,6 @@ test_places(struct pipeline *pipeline)
 }
 
 static void
-test_answers(struct pipeline *pipeline)
-{
-	struct command command = ping(1);
-	struct pending drained[PIPELINE_MAX];
-	int calls = seen.calls;
-
-	command.decode = decode_one;
-	pipeline_append(pipeline, &command);
-	ok(deliver(pipeline, ":1\r\n", NULL), "what answers the command");
-	is_text(seen.answer, "one", "  is decoded");
-	pipeline_append(pipeline, &command);
-	ok(deliver(pipeline, "-ERR\r\n", NULL), "an error always does");
-	is_text(seen.answer, "", "  and is not decoded");
-	pipeline_append(pipeline, &command);
-	ok(!deliver(pipeline, ":2\r\n", NULL), "what does not");
-	is_int(seen.calls, calls + 2, "  is not delivered");
-	pipeline_drain(pipeline, drained);
-}
-
-static void
 test_replicas(struct pipeline *pipeline)
 {
 	struct command command = ping(1);
@@ -212,16 +182,16 @@ test_replicas(struct pipeline *pipeline)
 
 	command.replicas = 2;
 	command.replicas_ms = 500;
-	command.decode = decode_one;
+	command.tag = 5;
 	pipeline_append(pipeline, &command);
 	is_out(pipeline, "*1\r\n$4\r\nPING\r\n"
 			 "*3\r\n$4\r\nWAIT\r\n$1\r\n2\r\n$3\r\n500\r\n");
-	ok(deliver(pipeline, ":1\r\n", NULL), "the answer");
-	is_int(seen.calls, calls, "  awaits that of WAIT");
-	ok(deliver(pipeline, ":2\r\n", NULL), "WAIT's");
-	is_int(seen.calls, calls + 1, "  both in one reply");
+	deliver(pipeline, ":1\r\n", NULL);
+	is_int(seen.calls, calls, "the answer: awaits that of WAIT");
+	deliver(pipeline, ":2\r\n", NULL);
+	is_int(seen.calls, calls + 1, "WAIT's: both in one reply");
 	is_int(seen.number, 1, "  the command's");
-	is_text(seen.answer, "one", "  decoded");
+	is_int(seen.tag, 5, "  with its tag");
 	is_text(seen.acks, "2", "  the replicas'");
 	pipeline_append(pipeline, &command);
 	deliver(pipeline, ":1\r\n", NULL);
@@ -278,54 +248,51 @@ static void
 test_scripts(struct pipeline *pipeline)
 {
 	struct command command = eval();
-	int calls = seen.calls;
 
 	send_written(pipeline, &command, BY_DIGEST);
-	ok(deliver(pipeline, ":1\r\n", NULL), "the server has it");
-	is_int(seen.calls, calls + 1, "  its answer");
-	send_written(pipeline, &command, BY_DIGEST);
-	ok(deliver(pipeline, NOSCRIPT, NULL), "the server lacks it");
-	is_int(seen.calls, calls + 1, "  nothing is delivered");
-	is_out(pipeline, WHOLE);
-	ok(pipeline_deadline(pipeline) == command.deadline, "  by then");
-	pipeline_wrote(pipeline, pipeline->out_length);
-	ok(deliver(pipeline, ":2\r\n", NULL), "  the answer");
-	is_int(seen.number, 2, "  is delivered");
-	is_int(seen.sent_at, CLOCK_NEVER, "  sent when EVAL was");
+	deliver(pipeline, ":1\r\n", NULL);
+	is_int(seen.again, AGAIN_NO, "the server has it: its answer");
 	send_written(pipeline, &command, BY_DIGEST);
 	deliver(pipeline, NOSCRIPT, NULL);
-	pipeline_wrote(pipeline, pipeline->out_length);
-	deliver(pipeline, NOSCRIPT, NULL);
-	is_text(seen.error, "NOSCRIPT No matching script.", "lacks it again");
-	is_int((int64_t)pipeline->out_length, 0, "  no loop");
-	command.whole = true;
+	is_int(seen.again, AGAIN_AS_TEXT,
+	    "the server lacks it: it is to be sent as a text");
+	is_int((int64_t)pipeline->out_length, 0, "  nothing is sent yet");
+	command.again = seen.again;
 	send_written(pipeline, &command, WHOLE);
-	ok(deliver(pipeline, ":1\r\n", NULL), "sent as a whole");
+	deliver(pipeline, NOSCRIPT, NULL);
+	is_int(seen.again, AGAIN_NO, "lacks it again: no loop");
+	is_text(seen.error, "NOSCRIPT No matching script.", "  an error");
+	command.again = AGAIN_NO;
+	send_written(pipeline, &command, BY_DIGEST);
+	deliver(pipeline, NOSCRIPT, "WRONGPASS");
+	is_int(seen.again, AGAIN_NO, "without access it is not asked again");
+	is_int(seen.kind, REPLY_NO_ACCESS, "  kind");
+	command.on_reply = NULL;
+	send_written(pipeline, &command, WHOLE);
+	deliver(pipeline, ":1\r\n", NULL);
 }
 
+/* The WAIT behind a command that was not run may last, and is for nobody. */
 static void
 test_scripts_with_others(struct pipeline *pipeline)
 {
 	struct command command = eval();
-	struct command other = ping(1);
-	int calls;
+	int calls = seen.calls;
 
 	command.asking = true;
 	command.replicas = 2;
 	command.replicas_ms = 500;
-	command.decode = decode_one;
+	command.tag = 5;
 	send_written(pipeline, &command, ASKING BY_DIGEST WAIT);
-	send_written(pipeline, &other, "*1\r\n$4\r\nPING\r\n");
-	calls = seen.calls;
 	deliver(pipeline, "+OK\r\n", NULL);
 	deliver(pipeline, NOSCRIPT, NULL);
-	is_out(pipeline, ASKING WHOLE WAIT);
-	pipeline_wrote(pipeline, pipeline->out_length);
+	is_int(seen.calls, calls + 1, "NOSCRIPT does not await WAIT");
+	is_int(seen.again, AGAIN_AS_TEXT, "  but is to be asked again");
+	command.again = seen.again;
+	send_written(pipeline, &command, ASKING WHOLE WAIT);
 	deliver(pipeline, ":0\r\n", NULL);
-	is_int(seen.calls, calls, "the first WAIT is answered for nothing");
-	deliver(pipeline, ":7\r\n", NULL);
-	is_int(seen.number, 7, "what was sent meanwhile comes first");
-	ok(deliver(pipeline, "+OK\r\n", NULL), "ASKING is answered again");
+	is_int(seen.calls, calls + 1, "the first WAIT is answered for nobody");
+	deliver(pipeline, "+OK\r\n", NULL);
 	deliver(pipeline, ":1\r\n", NULL);
 	is_int(seen.calls, calls + 1, "the script awaits its own WAIT");
 	deliver(pipeline, ":2\r\n", NULL);
@@ -333,99 +300,6 @@ test_scripts_with_others(struct pipeline *pipeline)
 	is_int(seen.number, 1, "  the script's answer");
 	is_text(seen.acks, "2", "  the replicas'");
 	is_int((int64_t)pipeline->queued, 0, "  nothing is left");
-}
-
-/* The WAIT behind a release does not withdraw it. */
-static void
-test_release_with_replicas(struct pipeline *pipeline)
-{
-	struct command release = eval();
-	int calls = seen.calls;
-
-	release.withdraws = true;
-	release.replicas = 2;
-	release.replicas_ms = 500;
-	send_written(pipeline, &release, BY_DIGEST WAIT);
-	deliver(pipeline, NOSCRIPT, NULL);
-	is_out(pipeline, WHOLE WAIT);
-	pipeline_wrote(pipeline, pipeline->out_length);
-	deliver(pipeline, ":0\r\n", NULL);
-	is_int(seen.calls, calls, "a release waits for its own WAIT");
-	deliver(pipeline, ":1\r\n", NULL);
-	deliver(pipeline, ":2\r\n", NULL);
-	is_text(seen.acks, "2", "  then it is delivered");
-}
-
-/* What arrives is not run, and nothing is sent again. */
-static void
-check_not_sent(struct pipeline *pipeline, const char *refusal, const char *what)
-{
-	struct pending drained[PIPELINE_MAX];
-	int calls = seen.calls;
-
-	ok(deliver(pipeline, NOSCRIPT, refusal), "%s", what);
-	is_int(seen.calls, calls + 1, "  is delivered");
-	is_int((int64_t)pipeline->out_length, 0, "  nothing is sent again");
-	is_int(seen.kind, refusal != NULL ? REPLY_NO_ACCESS : REPLY_NONE,
-	    "  kind");
-	is_int(seen.number, -1, "  no value");
-	is_int(seen.too_late, refusal == NULL, "  too late");
-	if (refusal == NULL)
-		is_int(seen.sent_at, CLOCK_NEVER, "  it was not run");
-	pipeline_drain(pipeline, drained);
-}
-
-static void
-test_scripts_too_late(struct pipeline *pipeline)
-{
-	struct command command = eval();
-	struct command release = eval();
-	struct pending drained[PIPELINE_MAX];
-	int calls;
-
-	send_written(pipeline, &command, BY_DIGEST);
-	check_not_sent(pipeline, "WRONGPASS", "no access");
-	release.withdraws = true;
-	send_written(pipeline, &command, BY_DIGEST);
-	send_written(pipeline, &release, BY_DIGEST);
-	check_not_sent(pipeline, NULL, "withdrawn");
-	command.replicas = 2;
-	command.replicas_ms = 500;
-	send_written(pipeline, &command, BY_DIGEST WAIT);
-	send_written(pipeline, &release, BY_DIGEST);
-	is_int((int64_t)pipeline->queued, 3, "withdrawn, with WAIT");
-	deliver(pipeline, NOSCRIPT, NULL);
-	calls = seen.calls;
-	deliver(pipeline, ":0\r\n", NULL);
-	is_int(seen.calls, calls, "  WAIT's answer is for nobody");
-	pipeline_drain(pipeline, drained);
-	send_written(pipeline, &command, BY_DIGEST WAIT);
-	send_written(pipeline, &release, BY_DIGEST);
-	check_not_sent(pipeline, NULL, "withdrawn, with WAIT");
-	command.replicas = 0;
-	command.deadline = clock_now();
-	send_written(pipeline, &command, BY_DIGEST);
-	check_not_sent(pipeline, NULL, "late");
-	send_written(pipeline, &release, BY_DIGEST);
-	deliver(pipeline, NOSCRIPT, NULL);
-	is_out(pipeline, WHOLE);
-	pipeline_wrote(pipeline, pipeline->out_length);
-	deliver(pipeline, ":1\r\n", NULL);
-}
-
-/* With WAIT it needs one more place than NOSCRIPT has freed. */
-static void
-test_scripts_without_room(struct pipeline *pipeline)
-{
-	struct command command = eval();
-	struct command other = ping(1);
-
-	command.replicas = 2;
-	command.replicas_ms = 500;
-	send_written(pipeline, &command, BY_DIGEST WAIT);
-	while (pipeline->queued < PIPELINE_MAX)
-		send_written(pipeline, &other, "*1\r\n$4\r\nPING\r\n");
-	check_not_sent(pipeline, NULL, "no room");
 }
 
 static void
@@ -441,13 +315,11 @@ test_digests_denied(struct pipeline *pipeline)
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
 		send_written(pipeline, &command, BY_DIGEST);
 		deliver(pipeline, words[i], NULL);
-		is_out(pipeline, WHOLE);
-		pipeline_wrote(pipeline, pipeline->out_length);
-		deliver(pipeline, ":1\r\n", NULL);
-		is_int(seen.number, 1, "  the answer");
+		is_int(seen.again, AGAIN_AS_TEXT, "a digest is denied");
 		send_written(pipeline, &command, WHOLE);
 		deliver(pipeline, words[i], NULL);
 		is_int(seen.kind, REPLY_ERROR, "  an error of EVAL is one");
+		is_int(seen.again, AGAIN_NO, "  no loop");
 		pipeline->scripts = PIPELINE_ALL_SCRIPTS;
 	}
 }
@@ -462,13 +334,19 @@ test_texts_denied(struct pipeline *pipeline)
 	struct command command = eval();
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
-		command.whole = true;
+		command.again = AGAIN_AS_TEXT;
 		send_written(pipeline, &command, WHOLE);
 		deliver(pipeline, words[i], NULL);
 		is_int(seen.kind, REPLY_ERROR, "EVAL is denied: an error");
 		send_written(pipeline, &command, BY_DIGEST);
 		deliver(pipeline, ":1\r\n", NULL);
 		is_int(seen.number, 1, "  from then on EVALSHA is sent");
+		send_written(pipeline, &command, BY_DIGEST);
+		deliver(pipeline, NOSCRIPT, NULL);
+		is_int(seen.again, AGAIN_AS_TEXT, "  unless it lacks one");
+		send_written(pipeline, &command, WHOLE);
+		deliver(pipeline, words[i], NULL);
+		is_int(seen.again, AGAIN_NO, "  which EVAL answers");
 		pipeline->scripts = PIPELINE_ALL_SCRIPTS;
 	}
 }
@@ -489,8 +367,7 @@ test_other_errors(struct pipeline *pipeline)
 		send_written(pipeline, &command, BY_DIGEST);
 		deliver(pipeline, words[i], NULL);
 		is_int(seen.kind, REPLY_ERROR, "another error");
-		is_int((int64_t)pipeline->out_length, 0,
-		    "  nothing is sent again");
+		is_int(seen.again, AGAIN_NO, "  nothing is sent again");
 	}
 }
 
@@ -593,13 +470,9 @@ main(void)
 	test_bytes(&pipeline);
 	test_kinds(&pipeline);
 	test_places(&pipeline);
-	test_answers(&pipeline);
 	test_replicas(&pipeline);
 	test_scripts(&pipeline);
 	test_scripts_with_others(&pipeline);
-	test_release_with_replicas(&pipeline);
-	test_scripts_too_late(&pipeline);
-	test_scripts_without_room(&pipeline);
 	test_digests_denied(&pipeline);
 	test_texts_denied(&pipeline);
 	test_other_errors(&pipeline);

@@ -20,6 +20,10 @@ static const struct scripted_row answers[] = {
 	"not-ours",
 	"try =acquiring =held until@988 @105 renew! @205 renew! @405 renew! "
 	"@805 renew! @989 release! =releasing =released:not-held"),
+    ROW("a server that lacks the script gets it", "",
+	"start granted release again again freed",
+	"try =acquiring =held until@29698 release =releasing release! release! "
+	"=released:freed"),
     ROW("left to nested runs", "", "start granted release left",
 	"try =acquiring =held until@29698 release =releasing =released:left"),
     ROW("kept for --min-hold", "", "start granted keep4000 kept",

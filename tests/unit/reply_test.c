@@ -4,77 +4,55 @@
 
 #define LENGTH(array) (sizeof(array) / sizeof(*(array)))
 
-static const struct cell {
+/* Beside those that the manual names. */
+static const struct {
 	const char *error;
-	enum reply_verdict acquiring, holding, releasing;
-} cells[] = {
-    {"ERR max number of clients reached", REPLY_RETRY, REPLY_RETRY,
-	REPLY_RETRY},
-    {"LOADING Redis is loading the dataset in memory", REPLY_RETRY, REPLY_RETRY,
-	REPLY_RETRY},
-    {"BUSY Redis is busy running a script", REPLY_RETRY, REPLY_RETRY,
-	REPLY_RETRY},
-    {"MASTERDOWN Link with MASTER is down", REPLY_RETRY, REPLY_RETRY,
-	REPLY_RETRY},
-    {"NOREPLICAS Not enough good replicas to write", REPLY_RETRY, REPLY_RETRY,
-	REPLY_RETRY},
-    {"OOM command not allowed", REPLY_RETRY, REPLY_RETRY, REPLY_RETRY},
-    {"MISCONF Redis is configured to save RDB snapshots", REPLY_RETRY,
-	REPLY_RETRY, REPLY_RETRY},
-    {"TRYAGAIN Multiple keys request", REPLY_RETRY, REPLY_RETRY, REPLY_RETRY},
-    {"CLUSTERDOWN The cluster is down", REPLY_RETRY, REPLY_RETRY, REPLY_RETRY},
-    {"READONLY You can't write against a read only replica", REPLY_RECONNECT,
-	REPLY_RECONNECT, REPLY_RECONNECT},
-    {"UNBLOCKED force unblock", REPLY_RECONNECT, REPLY_RECONNECT,
-	REPLY_RECONNECT},
-    {"WRONGTYPE Operation against a key", REPLY_NOT_A_LOCK, REPLY_LOST,
-	REPLY_REPORT},
-    {"NOAUTH Authentication required", REPLY_REFUSED, REPLY_RETRY,
-	REPLY_REPORT},
-    {"WRONGPASS invalid username-password pair", REPLY_REFUSED, REPLY_RETRY,
-	REPLY_REPORT},
-    {"NOPERM this user has no permissions", REPLY_REFUSED, REPLY_RETRY,
-	REPLY_REPORT},
-    {"DENIED Redis is running in protected mode", REPLY_REFUSED, REPLY_RETRY,
-	REPLY_REPORT},
-    {"ERR The user executing the script can't run this command", REPLY_REFUSED,
-	REPLY_RETRY, REPLY_REPORT},
-    {"ERR ACL failure in script: User u has no permissions", REPLY_REFUSED,
-	REPLY_RETRY, REPLY_REPORT},
-    {"ERR unknown command 'EVAL'", REPLY_REFUSED, REPLY_RETRY, REPLY_REPORT},
-    {"ERR Unknown Redis command called from script (HSET)", REPLY_REFUSED,
-	REPLY_RETRY, REPLY_REPORT},
-    {"ERR Unknown Redict command called from script (HSET)", REPLY_REFUSED,
-	REPLY_RETRY, REPLY_REPORT},
-    {"ERR Unknown command called from script (HSET)", REPLY_REFUSED,
-	REPLY_RETRY, REPLY_REPORT},
+	enum verdict verdict;
+} judged[] = {
+    {"ERR max number of clients reached", VERDICT_RETRY},
+    {"LOADING Redis is loading the dataset in memory", VERDICT_RETRY},
+    {"BUSY Redis is busy running a script", VERDICT_RETRY},
+    {"MASTERDOWN Link with MASTER is down", VERDICT_RETRY},
+    {"NOREPLICAS Not enough good replicas to write", VERDICT_RETRY},
+    {"OOM command not allowed", VERDICT_RETRY},
+    {"MISCONF Redis is configured to save RDB snapshots", VERDICT_RETRY},
+    {"TRYAGAIN Multiple keys request", VERDICT_RETRY},
+    {"CLUSTERDOWN The cluster is down", VERDICT_RETRY},
+    {"READONLY You can't write against a read only replica", VERDICT_ANEW},
+    {"UNBLOCKED force unblock", VERDICT_ANEW},
+    {"WRONGTYPE Operation against a key", VERDICT_WRONGTYPE},
+    {"NOAUTH Authentication required", VERDICT_REFUSED},
+    {"WRONGPASS invalid username-password pair", VERDICT_REFUSED},
+    {"NOPERM this user has no permissions", VERDICT_REFUSED},
+    {"DENIED Redis is running in protected mode", VERDICT_REFUSED},
+    {"ERR The user executing the script can't run this command",
+	VERDICT_REFUSED},
+    {"ERR ACL failure in script: User u has no permissions", VERDICT_REFUSED},
+    {"ERR unknown command 'EVAL'", VERDICT_REFUSED},
+    {"ERR Unknown Redis command called from script (HSET)", VERDICT_REFUSED},
+    {"ERR Unknown Redict command called from script (HSET)", VERDICT_REFUSED},
+    {"ERR Unknown command called from script (HSET)", VERDICT_REFUSED},
     /* The words of services and of proxies: of Codis, Upstash, Alibaba, Pika,
      * Teleport, of Envoy before 1.32, and of a script in Redis 5. */
-    {"ERR handle request, command is not allowed", REPLY_REFUSED, REPLY_RETRY,
-	REPLY_REPORT},
+    {"ERR handle request, command is not allowed", VERDICT_REFUSED},
     {"ERR Command is not available: 'WAIT'. See https://docs.upstash.com/",
-	REPLY_REFUSED, REPLY_RETRY, REPLY_REPORT},
-    {"ERR command eval not support for your account", REPLY_REFUSED,
-	REPLY_RETRY, REPLY_REPORT},
-    {"ERR unknown or unsupported command 'wait'", REPLY_REFUSED, REPLY_RETRY,
-	REPLY_REPORT},
-    {"ERR Teleport: command not supported", REPLY_REFUSED, REPLY_RETRY,
-	REPLY_REPORT},
-    {"unsupported command 'wait'", REPLY_REFUSED, REPLY_RETRY, REPLY_REPORT},
-    {"ERR proxy: UNKNOWN COMMAND", REPLY_REFUSED, REPLY_RETRY, REPLY_REPORT},
+	VERDICT_REFUSED},
+    {"ERR command eval not support for your account", VERDICT_REFUSED},
+    {"ERR unknown or unsupported command 'wait'", VERDICT_REFUSED},
+    {"ERR Teleport: command not supported", VERDICT_REFUSED},
+    {"unsupported command 'wait'", VERDICT_REFUSED},
+    {"ERR proxy: UNKNOWN COMMAND", VERDICT_REFUSED},
     /* Similar words of what passes, or is about something else. */
-    {"ERR upstream not available", REPLY_REPORT, REPLY_RETRY, REPLY_REPORT},
-    {"ERR WAIT cannot be used with replica instances", REPLY_REPORT,
-	REPLY_RETRY, REPLY_REPORT},
+    {"ERR upstream not available", VERDICT_REPORT},
+    {"ERR WAIT cannot be used with replica instances", VERDICT_REPORT},
     {"ERR Write commands not allowed after non deterministic commands",
-	REPLY_REPORT, REPLY_RETRY, REPLY_REPORT},
+	VERDICT_REPORT},
     {"@user_script: 5: -OOM command not allowed when used memory > "
      "'maxmemory'.",
-	REPLY_REPORT, REPLY_RETRY, REPLY_REPORT},
-    {"ERR backend: LOADING, command not allowed", REPLY_REPORT, REPLY_RETRY,
-	REPLY_REPORT},
-    {"ERR something else", REPLY_REPORT, REPLY_RETRY, REPLY_REPORT},
-    {"", REPLY_REPORT, REPLY_RETRY, REPLY_REPORT},
+	VERDICT_REPORT},
+    {"ERR backend: LOADING, command not allowed", VERDICT_REPORT},
+    {"ERR something else", VERDICT_REPORT},
+    {"", VERDICT_REPORT},
 };
 
 #define IN_CLUSTER "it is a node of a cluster (redis-cluster://HOST)"
@@ -154,19 +132,85 @@ check_long_words(void)
 	    "the words are cut, the advice is not");
 }
 
+/* An error, and the same as the refusal of AUTH or SELECT, whatever a command
+ * behind it was answered. */
+static void
+check_verdict(const char *error, enum verdict verdict)
+{
+	struct reply reply = {.kind = REPLY_ERROR, .error = error};
+
+	is_int(reply_judge_error(error), verdict, error);
+	is_int(reply_judge(&reply), verdict, "  as a reply");
+	reply.kind = REPLY_NO_ACCESS;
+	is_int(reply_judge(&reply),
+	    verdict == VERDICT_RETRY ? VERDICT_RETRY : VERDICT_REFUSED,
+	    "  as a refusal");
+}
+
+/* Each item of REPLIES OF THE SERVER, and its words in capitals. */
+static void
+check_manual(void)
+{
+	static const enum verdict items[] = {VERDICT_RETRY, VERDICT_ANEW,
+	    VERDICT_REPORT, VERDICT_WRONGTYPE, VERDICT_REFUSED};
+	FILE *page = fopen("man/rlockrun-protocol.7", "r");
+	char line[256], *rest, *word;
+	size_t item = 0;
+
+	ok(page != NULL, "the page is there");
+	while (page != NULL && fgets(line, sizeof(line), page) != NULL &&
+	       strcmp(line, ".Sh REPLIES OF THE SERVER\n") != 0)
+		;
+	while (page != NULL && fgets(line, sizeof(line), page) != NULL &&
+	       strncmp(line, ".El", 3) != 0) {
+		if (strncmp(line, ".It ", 4) != 0)
+			continue;
+		rest = line + 4;
+		while (item < LENGTH(items) &&
+		       (word = strsep(&rest, ",\n")) != NULL) {
+			word += strspn(word, " ");
+			if (*word >= 'A' && *word <= 'Z' && word[1] < 'a' &&
+			    word[1] != '\0')
+				check_verdict(word, items[item]);
+		}
+		item++;
+	}
+	is_int((int64_t)item, LENGTH(items) + 1, "items, and other errors");
+	if (page != NULL)
+		fclose(page);
+}
+
+static void
+check_kinds(void)
+{
+	const struct value_limits limits = {8, 1};
+	struct value_reader *reader = value_reader_new();
+	struct value *value = NULL;
+	struct reply reply = {.kind = REPLY_NONE};
+
+	value_reader_feed(reader, "+OK\r\n", 5);
+	value_reader_next(reader, limits, &value);
+	value_reader_free(reader);
+	is_int(reply_judge(&reply), VERDICT_SILENT, "no reply");
+	reply.permanent = true;
+	is_int(reply_judge(&reply), VERDICT_DEAD, "nor will there be one");
+	reply = (struct reply){.kind = REPLY_NO_ACCESS, .error = "NOPERM"};
+	is_int(reply_judge(&reply), VERDICT_REFUSED, "refused and hung up");
+	reply = (struct reply){.kind = REPLY_VALUE, .value = value};
+	is_int(reply_judge(&reply), VERDICT_VALUE, "a value");
+	reply.kind = REPLY_NO_ACCESS;
+	reply.error = "WRONGPASS";
+	is_int(reply_judge(&reply), VERDICT_REFUSED, "a value, and refused");
+	value_free(value);
+}
+
 int
 main(void)
 {
-	for (size_t i = 0; i < LENGTH(cells); i++) {
-		const char *error = cells[i].error;
-
-		is_int(reply_judge(REPLY_ACQUIRING, error), cells[i].acquiring,
-		    error);
-		is_int(reply_judge(REPLY_HOLDING, error), cells[i].holding,
-		    error);
-		is_int(reply_judge(REPLY_RELEASING, error), cells[i].releasing,
-		    error);
-	}
+	check_manual();
+	for (size_t i = 0; i < LENGTH(judged); i++)
+		check_verdict(judged[i].error, judged[i].verdict);
+	check_kinds();
 	for (size_t i = 0; i < LENGTH(described); i++)
 		check_description(described[i].error, described[i].words);
 	check_long_words();

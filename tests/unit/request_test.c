@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "lock/script.h"
-#include "tap.h"
+#include "words.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof(*(array)))
 #define TOKEN "01234567-89ab-4def-8123-456789abcdef"
@@ -34,30 +34,12 @@ begin(struct claim *claim)
 {
 	claim_init(claim, &config);
 	strcpy(claim->token, TOKEN);
+	key_set_token(claim->keys.nested, TOKEN);
 	strcpy(claim->waiter, "W");
-	free(claim->doorbell);
+	free(claim->keys.doorbell);
 	free(claim->record);
-	claim->doorbell = strdup("BELL");
+	claim->keys.doorbell = strdup("BELL");
 	claim->record = strdup("RECORD");
-}
-
-/* The words between blanks, where "-" is an empty one; `...` ends them. */
-static void
-is_request(struct request *request, const struct script *script,
-    const char *words, const char *what)
-{
-	char text[4096] = "";
-	size_t length = 0;
-
-	for (int i = 0; i < request->argc; i++)
-		length += (size_t)snprintf(text + length, sizeof(text) - length,
-		    "%s%s", i > 0 ? " " : "",
-		    *request->argv[i] != '\0' ? request->argv[i] : "-");
-	ok(request->script == script, "%s: its script", what);
-	is_text(text, words, "  its words");
-	ok(request->argc == 0 || request->argv[request->argc] == NULL,
-	    "  which end with NULL");
-	request_fini(request);
 }
 
 static void
@@ -74,12 +56,12 @@ is_made(const struct claim *claim, enum request_what which,
 
 #define TRY_KEYS \
 	"6 job {job}:rlk:i {job}:rlk:r {job}:rlk:q {job}:rlk:l BELL " TOKEN
-#define TRY TRY_KEYS " 30000 RECORD " LIFE " 0 W "
+#define TRY TRY_KEYS " 30000 RECORD " LIFE " 0 W"
 /* With a policy also the key that its release needs. */
 #define POLICY_KEYS                                                   \
 	"7 job {job}:rlk:i {job}:rlk:r {job}:rlk:q {job}:rlk:l BELL " \
 	"{job}:rlk:n:" TOKEN " " TOKEN
-#define POLICY POLICY_KEYS " 30000 RECORD " LIFE " 0 W "
+#define POLICY POLICY_KEYS " 30000 RECORD " LIFE " 0 W"
 
 static void
 is_try(const char *words, const char *what)
@@ -96,26 +78,26 @@ static void
 test_try(void)
 {
 	config = plain;
-	is_try(TRY "- - -", "a waiter");
+	is_try(TRY " -", "a waiter");
 	config.wait = false;
-	is_try(TRY "- - -", "one that does not wait");
+	is_try(TRY, "one that does not wait");
 	config.max_waiters = 7;
-	is_try(TRY "7 - -", "one among seven at most");
+	is_try(TRY " 7", "one among seven at most");
 	config.max_waiters = 0;
-	is_try(TRY "0 - -", "one that waits only alone");
+	is_try(TRY " 0", "one that waits only alone");
 	config.vote_ms = 500;
 	config.history_ms = 60000;
-	is_try(TRY "? - -", "one of several servers, which have no queue");
+	is_try(TRY " ?", "one of several servers, which have no queue");
 	config.history_ms = 86400000;
-	is_try(TRY_KEYS " 30000 RECORD 86400000 86400000 W - - -",
+	is_try(TRY_KEYS " 30000 RECORD 86400000 86400000 W -",
 	    "with a history");
 	config.kind = &kind_permits;
 	config.permits = 3;
-	is_try(TRY "- 3 -", "with a permit");
+	is_try(TRY " - 3", "with a permit");
 	config.kind = &kind_shared;
 	config.permits = 3;
 	is_try("6 job {job}:rlk:i {job}:rlk:r {job}:rlk:q {job}:rlk:l BELL "
-	       "s:" TOKEN " 30000 RECORD " LIFE " 0 W - - -",
+	       "s:" TOKEN " 30000 RECORD " LIFE " 0 W -",
 	    "a reader");
 }
 
@@ -132,6 +114,8 @@ test_wait_words(void)
 
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		config = plain;
+		config.kind = &kind_permits;
+		config.permits = 3; /* a word behind it */
 		config.wait = rows[i].wait;
 		begin(&claim);
 		request_make(&request, &claim, REQUEST_TRY);
@@ -147,22 +131,22 @@ test_policies(void)
 {
 	config = plain;
 	config.once_ms = 5000;
-	is_try(POLICY "- - - 5000 - - - -", "--once-per");
+	is_try(POLICY " - - - 5000", "--once-per");
 	config.once_id = "12:a b";
-	is_try(POLICY "- - - - 12:a b - - -", "--once-id");
+	is_try(POLICY " - - - - 12:a b", "--once-id");
 	config.expect_ms = 7000000;
-	is_try(POLICY_KEYS " 30000 RECORD 28000000 0 W - - - - - 7000000 - -",
+	is_try(POLICY_KEYS " 30000 RECORD 28000000 0 W - - - - - 7000000",
 	    "--expect");
 	config.expect_ms = 0;
-	is_try(POLICY "- - - - - 0 - -", "--expect 0");
+	is_try(POLICY " - - - - - 0", "--expect 0");
 	config.newest = true;
-	is_try(POLICY "- - - - - - 0 -", "--newest");
+	is_try(POLICY " - - - - - - 0", "--newest");
 	config.replace = true;
-	is_try(POLICY "- - - - - - - r", "--replace");
+	is_try(POLICY " - - - - - - - r", "--replace");
 	config.replaceable = true;
-	is_try(POLICY "- - - - - - - o", "--replaceable");
+	is_try(POLICY " - - - - - - - o", "--replaceable");
 	config.replace = config.replaceable = true;
-	is_try(POLICY "- - - - - - - r", "both");
+	is_try(POLICY " - - - - - - - r", "both");
 }
 
 /* What a try says more, once it was asked before. */
@@ -179,17 +163,16 @@ test_tries(void)
 	request_make(&request, &claim, REQUEST_TRY);
 	ok(atoll(request.argv[7 + 13]) >= 5000,
 	    "with --newest, how long it has been asked for");
-	ok(!request.withdraws, "  which withdraws nothing");
 	request_fini(&request);
 	config.newest = false;
 	strcpy(claim.ticket, "17");
-	is_made(&claim, REQUEST_TRY, &script_acquire_exclusive, TRY "- - 17",
+	is_made(&claim, REQUEST_TRY, &script_acquire_exclusive, TRY " - - 17",
 	    "with a ticket");
 	strcpy(claim.former[0], FORMER);
 	strcpy(claim.former[1], RUN_ID);
 	claim.former_count = 2;
 	is_made(&claim, REQUEST_TRY, &script_acquire_exclusive,
-	    TRY "- - 17 - - - - - " FORMER " " RUN_ID, "after two others");
+	    TRY " - - 17 - - - - - " FORMER " " RUN_ID, "after two others");
 	claim.life_ms = 7200000;
 	claim.former_count = 0;
 	is_made(&claim, REQUEST_TRY, &script_acquire_exclusive,
@@ -223,7 +206,6 @@ test_plain_tier(void)
 	is_made(&claim, REQUEST_LIFE, NULL, "", "  nothing else has a life");
 	is_made(&claim, REQUEST_HEAD, NULL, "", "  nor is there a queue");
 	request_release(&request, &claim, &end);
-	ok(request.withdraws, "  a release withdraws");
 	is_request(&request, &script_plain_release_counted,
 	    "1 job " TOKEN " 5000", "  it");
 	claim.outer = &kind_permits;
@@ -276,16 +258,16 @@ test_join(void)
 	    "2 job " NESTED " " TOKEN " 30000 " RUN_ID " 300000",
 	    "  again, with what that needs");
 	request_make(&request, &claim, REQUEST_TRY);
-	ok(request.decode == answer_join, "  its answer");
+	ok(request.tag == ANSWER_TO_JOIN, "  its answer");
 	request_fini(&request);
 	claim.tier = CLAIM_PLAIN;
 	request_make(&request, &claim, REQUEST_TRY);
-	ok(request.decode == answer_plain_join, "in the plain tier");
+	ok(request.tag == ANSWER_TO_PLAIN_JOIN, "in the plain tier");
 	is_request(&request, &script_renew_exclusive, "1 job " TOKEN " 30000",
 	    "  it only renews");
 	config.kind = &kind_shared;
 	request_make(&request, &claim, REQUEST_TRY);
-	ok(request.decode == answer_other_kind, "in another kind");
+	ok(request.tag == ANSWER_TO_OTHER_KIND, "in another kind");
 	is_request(&request, &script_renew_exclusive, "1 job " TOKEN " 30000",
 	    "  it asks whether the outer one is there");
 	claim_fini(&claim);
@@ -307,8 +289,7 @@ is_release(const struct claim *claim, struct request_end end, const char *words,
 	struct request request;
 
 	request_release(&request, claim, &end);
-	ok(request.withdraws && request.decode == answer_release,
-	    "%s withdraws what is sent before it", what);
+	ok(request.tag == ANSWER_TO_RELEASE, "%s: its answer", what);
 	is_request(&request, claim_kind(claim)->release, words, what);
 }
 
@@ -357,16 +338,15 @@ test_rest(void)
 	strcpy(claim.fence, "17");
 	claim.start = 1700000000000;
 	end.keep_ms = 5000;
-	is_release(&claim, end, NOT_QUEUED GRANT "5000 - - - -",
-	    "one that is kept");
+	is_release(&claim, end, NOT_QUEUED GRANT "5000", "one that is kept");
 	end = done;
 	end.is_late = true;
-	is_release(&claim, end, NOT_QUEUED GRANT "- 1 - - -", "a late one");
+	is_release(&claim, end, NOT_QUEUED GRANT "- 1", "a late one");
 	config.once_id = "12:a";
-	is_release(&claim, done, NOT_QUEUED GRANT "- - - 12:a -",
+	is_release(&claim, done, NOT_QUEUED GRANT "- - - 12:a",
 	    "one with an id");
 	config.once_id = NULL;
-	strcpy(claim.head, HEAD);
+	claim_expect_head(&claim, HEAD);
 	is_release(&claim, done,
 	    "8 " END_KEYS " BELL " HEAD_BELL " " TOKEN " - " GRANT
 	    "- - - - " HEAD,
@@ -386,7 +366,7 @@ test_rest(void)
 	    .run = {.status = REQUEST_NO_JOB}};
 	claim.fence[0] = '\0';
 	is_release(&claim, end,
-	    NO_JOB "- - " LIFE " 0 - - - - - wait|RECORD " FORMER,
+	    NO_JOB "- - " LIFE " 0 - - - - - RECORD " FORMER,
 	    "the end of a wait");
 	claim_fini(&claim);
 	config = plain;
@@ -412,7 +392,7 @@ test_counted_release(void)
 	config.history_ms = 60000;
 	begin(&claim);
 	strcpy(claim.run, RUN_ID);
-	is_release(&claim, end, NOT_QUEUED "- - " LIFE " 0 - - " RUN_ID " - -",
+	is_release(&claim, end, NOT_QUEUED "- - " LIFE " 0 - - " RUN_ID,
 	    "a nested run's, which leaves no history");
 	claim_fini(&claim);
 	config = plain;
@@ -462,12 +442,13 @@ test_bytes(void)
 static void
 test_ring(void)
 {
-	const char *const names[] = {HEAD, "s:" FORMER ":2@h", "no waiter"};
-	const char *many[LIMIT_NOTIFY];
+	static const char names[][WAITER_SIZE] = {HEAD, "s:" FORMER ":2@h",
+	    "no waiter"};
+	char many[LIMIT_NOTIFY][WAITER_SIZE];
 	struct key_names keys;
 	struct request request;
 
-	key_names_init(&keys, "job");
+	key_names_init(&keys, "job", NULL);
 	request_ring(&request, &keys, names, 2);
 	is_request(&request, &script_ring,
 	    "4 {job}:rlk:q {job}:rlk:l " HEAD_BELL " {job}:rlk:m:" FORMER
@@ -480,11 +461,15 @@ test_ring(void)
 	is_int(request.argc, 0, "nobody, for no waiter");
 	request_fini(&request);
 	for (size_t i = 0; i < LENGTH(many); i++)
-		many[i] = HEAD;
-	request_ring(&request, &keys, many, LENGTH(many));
+		strcpy(many[i], HEAD);
+	request_ring(&request, &keys, (const char(*)[WAITER_SIZE])many,
+	    LENGTH(many));
 	is_int(request.argc, 1 + 2 + 2 * LIMIT_NOTIFY,
 	    "as many as an answer names");
 	request_fini(&request);
+	request_lengthen(&request, &keys, TOKEN, 5000);
+	is_request(&request, &script_renew_exclusive, "1 job " TOKEN " 5000",
+	    "a longer lease");
 	key_names_fini(&keys);
 }
 
@@ -505,79 +490,7 @@ test_doorbell(void)
 		request_doorbell(&request, &claim, cases[i].ms);
 		is_request(&request, NULL, cases[i].words, "the own doorbell");
 	}
-	request_front(&request, &claim);
-	is_request(&request, &script_front, "6 " HELPERS "BELL W",
-	    "the front of the queue");
 	claim_fini(&claim);
-}
-
-/* --- for people ------------------------------------------------------- */
-
-static void
-test_look(void)
-{
-	static const struct request_look_limits limits = {1, 2, 3};
-	struct key_names keys;
-	struct request request;
-
-	key_names_init(&keys, "job");
-	request_look(&request, &keys, REQUEST_LOOK_KEY_ONLY, &limits);
-	is_request(&request, &script_look, "1 job 1 2 3", "a look at the key");
-	request_look(&request, &keys, REQUEST_LOOK_WITHOUT_RUNS, &limits);
-	is_request(&request, &script_look,
-	    "4 job {job}:rlk:i {job}:rlk:q {job}:rlk:l 1 2 3",
-	    "a look without the runs");
-	request_look(&request, &keys, REQUEST_LOOK_HELPERS, &limits);
-	is_request(&request, &script_look,
-	    "5 job {job}:rlk:i {job}:rlk:q {job}:rlk:l {job}:rlk:r 1 2 3",
-	    "a look at all");
-	request_nested(&request, &keys, TOKEN);
-	is_request(&request, NULL, "SMEMBERS " NESTED, "the nested runs");
-	request_lengthen(&request, &keys, TOKEN, 5000);
-	is_request(&request, &script_renew_exclusive, "1 job " TOKEN " 5000",
-	    "a longer lease");
-	key_names_fini(&keys);
-}
-
-#define FORCE_KEYS "job {job}:rlk:i {job}:rlk:q {job}:rlk:l"
-
-static void
-test_force(void)
-{
-	struct look_holder holders[] = {{.digest = "D1"}, {.digest = "D2"}};
-	struct look_waiter waiters[] = {{.id = (char *)HEAD}};
-	struct look look = {.holders = holders, .listed = 2};
-	struct request_force force = {.look = &look,
-	    .who = "RECORD",
-	    .helpers = true};
-	struct key_names keys;
-	struct request request;
-
-	key_names_init(&keys, "job");
-	request_force(&request, &keys, &force);
-	is_request(&request, &script_force,
-	    "4 " FORCE_KEYS " - RECORD " LIFE " x D1 D2", "from all holders");
-	force.only = &holders[1];
-	force.ends_pause = true;
-	request_force(&request, &keys, &force);
-	is_request(&request, &script_force,
-	    "4 " FORCE_KEYS " - RECORD " LIFE " p D2", "the end of a pause");
-	look.queue = waiters;
-	look.queued = 1;
-	request_force(&request, &keys, &force);
-	is_request(&request, &script_force,
-	    "5 " FORCE_KEYS " " HEAD_BELL " " HEAD " RECORD " LIFE " p D2",
-	    "with a head of the queue");
-	waiters[0].id = (char *)"no waiter";
-	request_force(&request, &keys, &force);
-	is_request(&request, &script_force,
-	    "4 " FORCE_KEYS " - RECORD " LIFE " p D2",
-	    "with one that is no waiter");
-	force.helpers = false;
-	request_force(&request, &keys, &force);
-	is_request(&request, &script_force, "1 job - RECORD " LIFE " p D2",
-	    "with the lock's key alone");
-	key_names_fini(&keys);
 }
 
 int
@@ -596,7 +509,5 @@ main(void)
 	test_bytes();
 	test_ring();
 	test_doorbell();
-	test_look();
-	test_force();
 	return tap_done();
 }

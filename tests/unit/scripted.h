@@ -4,8 +4,8 @@
  * step, is a row of a table.
  *
  * Stands in for lock/single.c and base/dice.c, which tests with this header are
- * linked without, and for clock_now: see SCRIPTED in the Makefile. Chance
- * always falls on the upper end.
+ * linked without, for clock_now and for answer_read: see SCRIPTED in the
+ * Makefile. Chance always falls on the upper end.
  *
  * The words of a script:
  *
@@ -40,6 +40,7 @@
 
 #include <ctype.h>
 #include <stdlib.h>
+#include <sys/random.h>
 
 #include "lock/acquire.h"
 #include "lock/answer.h"
@@ -172,6 +173,27 @@ __wrap_clock_now(void)
 	return scripted.now;
 }
 
+int dice_fill(void *bytes, size_t size);
+int
+dice_fill(void *bytes, size_t size)
+{
+	return getrandom(bytes, size, 0) == (ssize_t)size ? 0 : -1;
+}
+
+/* What the reply that is being delivered says. */
+static const struct answer *said;
+
+bool __wrap_answer_read(struct answer *answer, enum answer_to asked,
+    const struct value *reply);
+bool
+__wrap_answer_read(struct answer *answer, enum answer_to asked,
+    const struct value *reply)
+{
+	(void)asked, (void)reply;
+	*answer = *said;
+	return true;
+}
+
 int64_t dice_between(int64_t low, int64_t high);
 int64_t
 dice_between(int64_t low, int64_t high)
@@ -206,8 +228,7 @@ single_send(struct single *single, const struct command *command, enum ask ask)
 		note("(%s)", name);
 		return -1;
 	}
-	note("%s%s%s", name,
-	    command->whole && command->on_reply != NULL ? "!" : "",
+	note("%s%s%s", name, command->again != AGAIN_NO ? "!" : "",
 	    command->more ? "+" : "");
 	if (ask == ASK_RENEW_AGAIN)
 		single->asked_twice = true;
@@ -243,6 +264,12 @@ single_rests_until(const struct single *single, const char **why)
 }
 
 static void answer_none(struct sent *sent, bool permanent);
+
+void
+single_reject(struct single *single)
+{
+	single_drop(single);
+}
 
 /* As server_drop: all that is unanswered gets a reply before it returns. */
 void
@@ -346,9 +373,9 @@ answer_value(struct sent *sent, const struct answer *answer,
 	    value_of(sent->is_ring ? "*2\r\n$1\r\nb\r\n$1\r\n1\r\n" : ":1\r\n");
 	struct reply reply = {.kind = kind,
 	    .value = value,
-	    .answer = answer,
 	    .error = kind == REPLY_NO_ACCESS ? "NOPERM no permission" : NULL};
 
+	said = answer;
 	deliver(sent, &reply);
 	value_free(value);
 }
@@ -380,9 +407,10 @@ static const struct {
 	    .holder = {.host = "web-3"}}},
     {"overtaken", -1,
 	{.outcome = ANSWER_OVERTAKEN, .by = {.host = "ci-3", .pid = "7"}}},
-    {"no-order", -1, {.outcome = ANSWER_BUSY}},
-    {"ordered", -1, {.by = {.host = "ci-3", .pid = "7"}}},
-    {"other-ordered", -1, {.ordered = SCRIPTED_TOKEN}},
+    {"no-order", -1, {.outcome = ANSWER_HINT}},
+    {"ordered", -1,
+	{.outcome = ANSWER_HINT, .by = {.host = "ci-3", .pid = "7"}}},
+    {"other-ordered", -1, {.outcome = ANSWER_HINT, .ordered = SCRIPTED_TOKEN}},
     {"same-id", -1,
 	{.outcome = ANSWER_NOT_DUE,
 	    .ago_ms = 60000,
@@ -400,26 +428,6 @@ static const struct {
 	{.outcome = ANSWER_NOT_OURS, .unrecorded = true}},
     {"kept", -1, {.outcome = ANSWER_KEPT, .kept_ms = 4000}},
 };
-
-static inline const char *
-or_empty(const char *text)
-{
-	return text != NULL ? text : "";
-}
-
-/* As it is decoded: no text is NULL. */
-static inline struct answer
-answer_of(size_t i)
-{
-	struct answer answer = replies[i].answer;
-
-	answer.head = or_empty(answer.head);
-	answer.fence = or_empty(answer.fence);
-	answer.uncounted = or_empty(answer.uncounted);
-	answer.ticket = or_empty(answer.ticket);
-	answer.position = replies[i].position;
-	return answer;
-}
 
 /* The oldest question without a reply, or the one that the word begins with. */
 static inline struct sent *
@@ -450,8 +458,9 @@ answer_by(struct sent *sent, const char *word)
 	for (size_t i = 0; i < sizeof(replies) / sizeof(*replies); i++)
 		if (strcmp(word, replies[i].word) == 0) {
 			const struct lock *lock = sent->arg;
-			struct answer answer = answer_of(i);
+			struct answer answer = replies[i].answer;
 
+			answer.position = replies[i].position;
 			if (strcmp(word, "ordered") == 0)
 				memcpy(answer.ordered, lock->claim.token,
 				    sizeof(answer.ordered));
@@ -462,14 +471,18 @@ answer_by(struct sent *sent, const char *word)
 }
 
 /* Others: `silent` it may have been run, or not; `permanent` nor will the next;
- * `few` too few replicas; `ring` the doorbell; `-ERR_text` an error,
- * `no:-ERR_text` the refusal of the login. */
+ * `again` it has not, and is asked the same once more; `few` too few replicas;
+ * `ring` the doorbell; `-ERR_text` an error, `no:-ERR_text` the refusal of the
+ * login. */
 static inline void
 answer_word(const char *word)
 {
 	struct sent *sent = question(&word);
 	struct reply few = {.kind = REPLY_TOO_FEW,
 	    .failure = "not safe on S: 0 of 1 replicas have it"};
+	struct reply again = {.kind = REPLY_ERROR,
+	    .error = "NOSCRIPT",
+	    .again = AGAIN_AS_TEXT};
 	char words[100];
 	size_t length = 0;
 
@@ -482,6 +495,8 @@ answer_word(const char *word)
 	words[length] = '\0';
 	if (strcmp(word, "silent") == 0 || strcmp(word, "permanent") == 0)
 		answer_none(sent, *word == 'p');
+	else if (strcmp(word, "again") == 0)
+		deliver(sent, &again);
 	else if (strcmp(word, "few") == 0)
 		deliver(sent, &few);
 	else if (strcmp(word, "ring") == 0)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "admin/look.h"
+#include "admin/query.h"
 #include "lock/answer.h"
 #include "lock/outer.h"
 #include "redis/info.h"
@@ -64,22 +65,22 @@ read_reply(const char *target, const char *name)
 
 static const struct {
 	const char *name;
-	void *(*decode)(const struct value *reply);
+	enum answer_to asked;
 	enum answer_outcome outcome;
 } answers[] = {
-    {"busy", answer_acquire, ANSWER_BUSY},
-    {"free", answer_acquire, ANSWER_BUSY},
-    {"granted", answer_acquire, ANSWER_GRANTED},
-    {"not-due", answer_acquire, ANSWER_NOT_DUE},
-    {"same-id", answer_acquire, ANSWER_NOT_DUE},
-    {"overtaken", answer_acquire, ANSWER_OVERTAKEN},
-    {"joined", answer_join, ANSWER_GRANTED},
-    {"flag", answer_plain_join, ANSWER_GRANTED},
-    {"flag", answer_other_kind, ANSWER_OTHER_KIND},
-    {"flag", answer_renew, ANSWER_RENEWED},
-    {"lost", answer_renew, ANSWER_NOT_OURS},
-    {"freed", answer_release, ANSWER_FREED},
-    {"kept", answer_release, ANSWER_KEPT},
+    {"busy", ANSWER_TO_TRY, ANSWER_BUSY},
+    {"free", ANSWER_TO_TRY, ANSWER_BUSY},
+    {"granted", ANSWER_TO_TRY, ANSWER_GRANTED},
+    {"not-due", ANSWER_TO_TRY, ANSWER_NOT_DUE},
+    {"same-id", ANSWER_TO_TRY, ANSWER_NOT_DUE},
+    {"overtaken", ANSWER_TO_TRY, ANSWER_OVERTAKEN},
+    {"joined", ANSWER_TO_JOIN, ANSWER_GRANTED},
+    {"flag", ANSWER_TO_PLAIN_JOIN, ANSWER_GRANTED},
+    {"flag", ANSWER_TO_OTHER_KIND, ANSWER_OTHER_KIND},
+    {"flag", ANSWER_TO_RENEWAL, ANSWER_RENEWED},
+    {"lost", ANSWER_TO_RENEWAL, ANSWER_NOT_OURS},
+    {"freed", ANSWER_TO_RELEASE, ANSWER_FREED},
+    {"kept", ANSWER_TO_RELEASE, ANSWER_KEPT},
 };
 
 static void
@@ -87,11 +88,11 @@ test_answers(void)
 {
 	for (size_t i = 0; i < LENGTH(answers); i++) {
 		struct value *reply = read_reply("answer", answers[i].name);
-		struct answer *answer = answers[i].decode(reply);
+		struct answer answer;
 
-		ok(answer != NULL && answer->outcome == answers[i].outcome,
+		ok(answer_read(&answer, answers[i].asked, reply) &&
+			answer.outcome == answers[i].outcome,
 		    "answer/%s", answers[i].name);
-		free(answer);
 		value_free(reply);
 	}
 }
@@ -100,10 +101,10 @@ static void
 test_waiters(void)
 {
 	struct value *next = read_reply("answer", "next");
-	struct answer *head = answer_head(next);
+	struct answer answer;
 
-	ok(head != NULL && *head->head != '\0', "answer/next is a waiter");
-	free(head);
+	ok(answer_read(&answer, ANSWER_TO_HEAD, next) && *answer.head != '\0',
+	    "answer/next is a waiter");
 	value_free(next);
 }
 
@@ -111,12 +112,12 @@ static void
 test_order(const char *name, bool has_pid)
 {
 	struct value *reply = read_reply("answer", name);
-	struct answer *order = answer_order(reply);
+	struct answer order;
 
-	ok(order != NULL && strlen(order->ordered) == TOKEN_SIZE - 1 &&
-		(strcmp(order->by.pid, "?") != 0) == has_pid,
+	ok(answer_read(&order, ANSWER_TO_ORDER, reply) &&
+		strlen(order.ordered) == TOKEN_SIZE - 1 &&
+		(strcmp(order.by.pid, "?") != 0) == has_pid,
 	    "answer/%s is an order", name);
-	free(order);
 	value_free(reply);
 }
 
@@ -128,13 +129,14 @@ test_other_replies(void)
 	struct value *replicas = read_reply("answer", "replicas");
 	const char *cursor;
 	char **keys = NULL;
-	struct answer_force force;
+	char head[WAITER_SIZE];
+	int64_t freed;
 
-	ok(answer_page(&cursor, &keys, page), "answer/page");
+	ok(query_read_page(&cursor, &keys, page), "answer/page");
 	for (char **key = keys; key != NULL && *key != NULL; key++)
 		free(*key);
 	free(keys);
-	ok(answer_force(&force, forced) && force.to_notify.count > 0,
+	ok(query_read_force(&freed, head, forced) && *head != '\0',
 	    "answer/forced");
 	ok(answer_replicas(replicas) > 0, "answer/replicas");
 	value_free(page);
@@ -152,7 +154,7 @@ test_look(const char *name)
 {
 	struct value *reply = read_reply("answer", name);
 	struct look look;
-	bool good = answer_look(&look, reply, &names);
+	bool good = query_read_look(&look, reply, &names);
 
 	ok(good, "answer/%s", name);
 	if (good) {
@@ -162,7 +164,7 @@ test_look(const char *name)
 		seen.ended += look_last_over(&look) != NULL;
 		seen.successes += look.success.end_ms > 0;
 		seen.problems += look.problem_count;
-		answer_look_fini(&look);
+		query_fini(&look);
 	}
 	value_free(reply);
 }

@@ -9,11 +9,12 @@
 --        4 life of :i in ms
 --        5 life of :r in ms; 0: no history is kept
 --        6 own name in the queue
+--   The last ones from here on may be missing:
 --        7 how many may wait beside us; '-': any number; '': we do not wait,
 --          and a busy lock is a skip; '?': we do not wait, and try again
 --        8 number of permits or ''
---        9 own ticket or ''
---   Where there is a policy, or a former try:
+--        9 own ticket, '' or 'front': a pause precedes all others, by a ticket
+--          that lies LIMIT_FRONT_US below theirs
 --       10 ms of --once-per or ''
 --       11 id of --once-id or ''
 --       12 ms of --expect or ''
@@ -82,7 +83,7 @@ if answer then return answer_of(done, answer) end
 -- include: holders
 -- include: queue
 
-local wait, limit = ARGV[7], letter == 'x' and 1 or tonumber(ARGV[8])
+local wait, limit = ARGV[7] or '', letter == 'x' and 1 or tonumber(ARGV[8])
 local once, id, expect = ARGV[10] or '', ARGV[11] or '', ARGV[12] or ''
 local asked_ms, order = tonumber(ARGV[13]), ARGV[14]
 local ours, places, overtakes = {[token] = true}, nil, nil
@@ -121,6 +122,7 @@ local function find_success()
 end
 
 local function next_ticket()
+  if ARGV[9] == 'front' then return us - LIMIT_FRONT_US end
   local last = call('ZRANGE', queue, -1, -1, 'WITHSCORES')
   return math.min(math.max(us, (tonumber(last[2]) or 0) + 1), LIMIT_EXACT)
 end
@@ -145,22 +147,30 @@ local function find_newest()
     and waiter
 end
 
--- A policy starts no job that could not do its part once somebody waits.
-local function refuse_by_policy()
-  call('ZADD', queue, 'XX', 0, '')
-  note()
-  for _, command in ipairs({'ZREM', 'ZRANK', 'ZSCORE'}) do
-    call(command, alive, '')
+-- Tries what the queue needs: who may not leave it, or remove the dead, would
+-- stay or wait for ever, and a policy could not do its part.
+local function probe_queue()
+  for _, key in ipairs({queue, alive}) do
+    call('ZADD', key, 'XX', 0, '')
+    call('PEXPIRE', key, 60000)
+    for _, command in ipairs({'ZREM', 'ZRANK', 'ZSCORE'}) do
+      call(command, key, '')
+    end
   end
   call('ZCARD', queue)
   call('ZRANGEBYSCORE', alive, 0, 0)
+end
+
+local function refuse_by_policy()
+  probe_queue()
+  note()
   local refused = (once ~= '' or id ~= '') and find_success()
   return refused or asked_ms and find_newest()
 end
 
 -- The token by which the lock is ours: this one or that of a former try.
 local function find_own()
-  if held.count == 0 or held.kind == 'x' or letter == 'x' then
+  if held.kind == 'x' or letter == 'x' then
     return held.kind == letter and ours[held.first] and held.first
   end
   local own
@@ -261,18 +271,10 @@ local function grant_rest(repeated)
   return granted
 end
 
--- Enters the queue or sends a heartbeat. Who may not leave does not enter, and
--- what may be denied comes before ZADD: nothing is left without a life.
-local function enter()
-  local rank = call('ZRANK', queue, me)
+-- Enters the queue or sends a heartbeat.
+local function enter(rank)
   if not rank then
-    local length = call('ZCARD', queue)
-    if wait ~= '-' and length >= tonumber(wait) then return -1 end
-    for _, key in ipairs({queue, alive}) do
-      call('ZREM', key, '')
-      call('PEXPIRE', key, 60000)
-    end
-    call('ZRANGEBYSCORE', alive, 0, 0)
+    if wait ~= '-' and call('ZCARD', queue) >= tonumber(wait) then return -1 end
     ticket = ticket or next_ticket()
     call('ZADD', queue, string.format('%.0f', ticket), me)
     rank = call('ZRANK', queue, me)
@@ -293,27 +295,25 @@ end
 
 -- The lock has no room for us, or only for those in front of us.
 local function busy()
-  local is_like = held.kind == letter
+  local is_like, rank = held.kind == letter, call('ZRANK', queue, me)
   local rings, position, by = {}, -1, ''
   local left = is_like and held.first_left or held.last_left
+  if not rank then probe_queue() end
   if held.count > 0 then
     local member = is_like and held.first or held.last
     by = call('HMGET', info, field_of(held.kind, member))[1]
     by = entry_of(by, member)
   end
-  -- Who may not remove the dead would wait for a dead head for ever. A head that
-  -- waits for another kind than ours is rung only if it has not been seen as the
-  -- head yet: it may have died behind others.
+  -- A head that waits for another kind than ours is rung only if it has not been
+  -- seen as the head yet: it may have died behind others.
   if places > 0 then
-    call('ZRANGEBYSCORE', alive, 0, 0)
-    call('ZREM', alive, '')
     local can_go = held.count == 0 or string.sub(head, 1, 1) == letter
     local to_ring
     left, to_ring = time_to_come(head,
       not can_go and 3 * LIMIT_HEARTBEAT_NEXT_MS or nil)
     if to_ring then rings[1] = head end
   end
-  if wait ~= '' and wait ~= '?' then position = enter() end
+  if wait ~= '' and wait ~= '?' then position = enter(rank) end
   if wait ~= '?' and position < 0 then skip('busy', by) end
   if position >= 0 and overtakes then rings[#rings + 1] = overtakes end
   return {0, math.max(-1, math.min(left, LIMIT_LEFT_MS)), position,

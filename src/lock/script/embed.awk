@@ -5,8 +5,8 @@
 #     awk -f embed.awk -v out=FOLDER LIMITS.H SCRIPT.LUA...
 #
 # Rules for the Lua sources:
-#   -- include: NAME   stands for shared/NAME.lua, also inside a function. KIND
-#                      as a name, or the beginning of one, stands for
+#   -- include: NAME   stands for shared/NAME.lua beside this file, also inside a
+#                      function. KIND as a name, or the beginning of one, stands for
 #                      exclusive and counted, and makes two scripts of one.
 #   LIMIT_...          stands for the number of that name in LIMITS.H.
 #   A comment has lines of its own, a string has single quotes. A function has
@@ -31,7 +31,7 @@ function read_lua(file, kind,  line, name, status) {
 			name = line
 			sub(/^ *-- include: /, "", name)
 			sub(/^KIND/, kind, name)
-			read_lua(folder "shared/" name ".lua")
+			read_lua("src/lock/script/shared/" name ".lua")
 		} else if (line !~ /^ *(--|$)/) {
 			lines[++count] = line
 		}
@@ -190,10 +190,9 @@ BEGIN {
 	signs = split("= < > [+] [*] / % - == ~= <= >= [.][.]", sign, " ")
 	split("= < > + * / % - == ~= <= >= ..", as_sent, " ")
 	read_limits(ARGV[1])
-	print "#include \"lock/script.h\""
+	print "#include \"admin/script.h\"\n#include \"lock/script.h\""
 	for (at = 2; at < ARGC; at++) {
-		folder = name = ARGV[at]
-		sub(/[^\/]*$/, "", folder)
+		name = ARGV[at]
 		gsub(/.*\/|[.]lua$/, "", name)
 		has_kinds = 0
 		while ((getline line <ARGV[at]) > 0)

@@ -17,17 +17,18 @@
 --        9 own name of a nested run, or ''
 --       10 id of --once-id or ''
 --       11 waiter that is expected to be the head of the queue, or ''
---       12 of a skip its reason, a '|' and the record of who was skipped, or ''
+--       12 the own record if the time to wait is over, or ''
 --   13.. former tokens: what these tries were granted is freed without a word
 -- {1: freed, 2: left to nested runs, 3: kept, 0: it was not ours; 1 if the end
 --   could not be recorded; ms that it is kept; head of the queue if it is to be
 --   rung, or ''}
 local lock, info, runs, queue, alive, nested, doorbell, bell = unpack(KEYS)
 local token, me, run, ended, life, runs_life = unpack(ARGV)
-local keep_ms, member, id = tonumber(ARGV[7]) or 0, ARGV[9] or '', ARGV[10]
+local keep_ms, member = tonumber(ARGV[7]) or 0, ARGV[9] or ''
+local mode, id = ARGV[8] or '', ARGV[10] or ''
 local call, time = redis.pcall, redis.pcall('TIME')
 local now = time.err and 0 or time[1] * 1000 + math.floor(time[2] / 1000)
-local status, mode, failed = string.match(ended, '^%d+'), ARGV[8] or '', nil
+local status, failed = string.match(ended, '^%d+'), nil
 local is_success = status == '0' and runs_life ~= '0'
   and not string.find(mode, '0', 1, true)
 
@@ -49,7 +50,7 @@ local function note(text)
   elseif text then words = {entry, text} end
   if is_success then
     words[#words + 1], words[#words + 2] = 's', success
-    if (id or '') ~= '' then words = {'d', id, 'ds', success, unpack(words)} end
+    if id ~= '' then words = {'d', id, 'ds', success, unpack(words)} end
   end
   if words[1] then reply = call('HSET', info, unpack(words)) end
   call('PEXPIRE', info, life)
@@ -75,10 +76,11 @@ local function push()
   return type(length) == 'number' and 0 or 1
 end
 
--- Records the end of the run. An entry that stays in :i is filed by the next
--- run, and one in the list besides would show the run twice.
+-- Records the end of the run, if a job has run. An entry that stays in :i is
+-- filed by the next run, and one in the list besides would show the run twice.
 local function record(text)
-  return (time.err or note(text)) and 1 or push()
+  if time.err or note(text) then return 1 end
+  return status and push() or 0
 end
 
 local more = call('EXISTS', nested, queue)
@@ -99,12 +101,12 @@ if is_ours and (more ~= 0 or member ~= '') then
   for _, word in ipairs({'READONLY', 'MISCONF', 'NOREPLICAS'}) do
     if type(left) == 'table' and string.find(left.err, word) then return left end
   end
-  local users, is_marked = call('SMEMBERS', nested), member == ''
+  local users = time.err and time or call('SMEMBERS', nested)
   local is_denied = users.err and not string.find(users.err, 'WRONGTYPE')
-  local others = (is_denied or time.err)
-    and tonumber(call('EXISTS', nested)) or 0
+  local others = is_denied and tonumber(call('EXISTS', nested)) or 0
+  local is_marked = member == ''
   for _, user in ipairs(users) do
-    local till = not time.err and tonumber(string.match(user, '^!(%d+)$')) or 0
+    local till = tonumber(string.match(user, '^!(%d+)$')) or 0
     keep_ms = math.max(keep_ms, math.min(till - now, LIMIT_AGE_MS))
     if string.sub(user, 1, 1) == '!' then is_marked = true
     else others = others + 1 end
@@ -125,58 +127,43 @@ if failed then return failed end
 -- success counts, unless a later run has had one, and so does the one with its
 -- id. 1 if the list lacks the run.
 local function report_late()
-  if time.err then return 1 end
-  local fence, missing = string.match(run, '^%d+'), runs_life ~= '0' and 1 or 0
-  for i, text in ipairs(call('LRANGE', runs, 0, 9)) do
-    local ended_at, whose = string.match(text, '^(%S+) %S+ %S+ %S+ (%d+)')
-    if whose == fence then missing = 0 end
-    if whose == fence and ended_at == '-' then
-      call('LSET', runs, i - 1, now .. ' ' .. ended .. ' ' .. run)
-      call('PEXPIRE', runs, runs_life)
-    end
-  end
-  if not is_success then return missing end
   local function is_newer(success)
-    local before = string.match(success or '', '^%d+ (%d+)')
-    return (tonumber(before) or 0) < tonumber(fence)
+    local fence = tonumber(string.match(success or '', '^%d+ (%d+)')) or 0
+    return fence < tonumber(string.match(run, '^%d+'))
   end
-  local last = call('HMGET', info, 's', 'ds')
-  if is_newer(last[1]) then return note() and 1 or missing end
-  if (id or '') ~= '' and is_newer(last[2]) then
+  local last = is_success and call('HMGET', info, 's', 'ds')
+  if time.err or last and is_newer(last[1]) and note() then return 1
+  elseif last and id ~= '' and is_newer(last[2]) then
     call('HSET', info, 'd', id, 'ds', now .. ' ' .. run)
   end
-  return missing
+  if call('LREM', runs, 1, '- - - - ' .. run) == 1 then return push() end
+  local list = table.concat(call('LRANGE', runs, 0, 9), '|')
+  return (runs_life == '0' or string.find(list, run, 1, true)) and 0 or 1
 end
 
 -- Nothing is recorded twice: the first to do so frees the lock, or changes the
--- blank behind the token. A grant that no job has used is no run.
+-- blank behind the token, and so does the last nested run for its outer one. A
+-- grant that no job has used is no run.
 local function record_end()
   local text = call('HMGET', info, entry)[1] or ''
-  if code == 1 or is_ours and text == ''
+  local mark = status and (code == 2 and ':' or code == 3 and ':kept')
+  if member ~= '' then
+    if code == 3 and string.sub(text, 1, #token + 2) == token .. ': ' then
+      note(token .. ':kept' .. string.sub(text, #token + 2))
+    end
+    return 0
+  elseif code == 1 or is_ours and text == ''
     or string.sub(text, 1, #token + 1) == token .. ' ' then
-    if not status then return note('') and 1 or 0 end
-    return record(code == 2 and token .. ': ' .. run
-      or code == 3 and token .. ':kept ' .. run or '')
+    return record(mark and token .. mark .. ' ' .. run or '')
   end
   return status and not is_ours and report_late() or 0
 end
 
 local is_late = string.find(mode, '1', 1, true) and run ~= ''
-local unrecorded = member == '' and (is_ours or is_late) and record_end() or 0
-
--- A nested run that leaves last keeps the lock for its outer one.
-if code == 3 and member ~= '' then
-  local text = call('HMGET', info, entry)[1] or ''
-  if string.sub(text, 1, #token + 2) == token .. ': ' then
-    call('HSET', info, entry, token .. ':kept' .. string.sub(text, #token + 2))
-  end
-end
-
-local skipped, who = string.match(ARGV[12] or '', '^([^|]+)|(.*)$')
-if skipped then
-  call('HSET', info, 'k:' .. skipped, now .. ' ' .. who .. ' | ')
-  local left = tonumber(call('PTTL', info)) or 0
-  if left < tonumber(life) then call('PEXPIRE', info, life) end
+local unrecorded = (is_ours or is_late) and record_end() or 0
+if (ARGV[12] or '') ~= '' then
+  call('HSET', info, 'k:wait', now .. ' ' .. ARGV[12] .. ' | ')
+  call('PEXPIRE', info, math.max(life, tonumber(call('PTTL', info)) or 0))
 end
 if more == 0 or code == 2 then return {code, unrecorded, kept_ms, ''} end
 
@@ -197,5 +184,9 @@ local function is_news()
     == string.sub(head, 1, 1)
 end
 
-local to_ring = head and is_news() and ring_head(head, ARGV[11], bell) or ''
+local to_ring = head and is_news() and head or ''
+if bell and to_ring == ARGV[11] then
+  ring(head, bell)
+  to_ring = ''
+end
 return {code, unrecorded, kept_ms, to_ring}

@@ -194,14 +194,9 @@ meaning(const char *error)
 static bool
 sentinel_refuses(const struct reply *reply)
 {
-	enum reply_verdict verdict;
-
-	if (reply->error == NULL)
-		return false;
-	verdict = reply_judge(REPLY_ACQUIRING, reply->error);
-	if (reply->kind == REPLY_NO_ACCESS)
-		return verdict != REPLY_RETRY;
-	return verdict == REPLY_REFUSED && !reply_denies_command(reply->error);
+	return reply_judge(reply) == VERDICT_REFUSED &&
+	       (reply->kind == REPLY_NO_ACCESS ||
+		   !reply_denies_command(reply->error));
 }
 
 static void

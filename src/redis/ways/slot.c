@@ -230,6 +230,8 @@ send_kept(struct kept *kept, struct conn *conn, bool more)
 {
 	struct command command = kept->command;
 
+	if (command.on_reply == NULL)
+		command.again = AGAIN_AS_TEXT; /* nobody would ask again */
 	command.on_reply = on_reply;
 	command.arg = kept;
 	command.more = more;
@@ -333,7 +335,7 @@ on_silence(struct kept *kept, const struct reply *reply)
 	struct slot *slot = kept->slot;
 	bool permanent = slot->node == NODE_MISFIT || reply->permanent;
 	bool again = !kept->asked && reply->sent_at == CLOCK_NEVER &&
-		     !reply->too_late && slot->dropping == 0 &&
+		     slot->dropping == 0 &&
 		     kept->tries++ < slot->cluster.count &&
 		     clock_now() < kept->command.deadline;
 

@@ -55,7 +55,7 @@ def words_of(root):
     servers."""
     found = {}
     for path in (glob.glob(f"{root}/src/**/*.c", recursive=True)
-                 + glob.glob(f"{root}/src/lock/script/**/*.lua", recursive=True)):
+                 + glob.glob(f"{root}/src/*/script/**/*.lua", recursive=True)):
         with open(path, encoding="utf-8") as file:
             text = file.read()
         if path.endswith(".lua"):

@@ -1,5 +1,5 @@
 """Random calls of the project's own scripts, as the client makes them: the heads of
-src/lock/script/*.lua list their keys and arguments. Beside them what others may have done
+src/*/script/*.lua list their keys and arguments. Beside them what others may have done
 to the keys."""
 import glob
 import hashlib
@@ -76,7 +76,7 @@ class Locks:
         self.rows = {
             "acquire": (16, self.acquire), "release": (12, self.release),
             "renew": (2, self.renew), "join": (4, self.join), "look": (2, self.look),
-            "force": (2, self.force), "front": (1, self.front), "ring": (2, self.ring),
+            "force": (2, self.force), "ring": (2, self.ring),
             "heal": (3, self.heal), "order": (1, self.order),
             "plain_acquire": (3, self.plain_acquire),
             "plain_release": (3, self.plain_release),
@@ -135,11 +135,13 @@ class Locks:
         self.fences.setdefault(c.lock, []).append(str(w.now_us))
         arguments = [c.member, self.ms(), self.record(), LIFE_MS, self.runs_life(), c.waiter,
                      w.one("-", "-", "-", "2", "0", "", "?"), "2" if c.letter == "p" else "",
-                     w.one("", "", "", str(w.now_us - 10 ** 6))]
+                     w.one("", "", "", str(w.now_us - 10 ** 6), "front")]
         if self.dice.random() < 0.5:
             arguments += [w.one("", "", "1000", "60000"), w.one("", "id1"),
                           w.one("", "", "5000"), w.one("", "", "0", "500"),
                           w.one("", "", "r", "o")] + self.former(c)
+        while arguments[-1] == "":
+            arguments.pop()
         return keys_of(c.lock, "kirqlm", c.token), arguments
 
     def release(self, c):
@@ -151,7 +153,7 @@ class Locks:
         arguments = [c.member, w.one("", c.waiter, c.waiter), run, ended, LIFE_MS,
                      self.runs_life(), w.one("", "", "2000", "70000"), w.one("", "1"),
                      w.one("run1", "run2") if is_nested else "", w.one("", "id1"),
-                     w.one("", head, head), w.one("", "", f"wait|{self.record()}")]
+                     w.one("", head, head), w.one("", "", self.record())]
         arguments += self.former(c)
         if self.dice.random() < 0.4:
             arguments = arguments[:self.dice.randint(6, len(arguments))]
@@ -174,16 +176,11 @@ class Locks:
             self.words.one(["5", "5", "10"], ["1", "2", "3"])
 
     def force(self, c):
-        w, head = self.words, self.head(c)
+        w = self.words
         digests = [digest_of(member)
                    for member in w.some(lambda: self.other(c).member, 1, 4)]
-        rest = [self.record(), LIFE_MS, w.one("x", "x", "p")] + digests
-        if self.dice.random() < 0.5:
-            return keys_of(c.lock, "kiql") + bell_of(c.lock, head), [head] + rest
-        return keys_of(c.lock, w.one("kiql", "k")), [""] + rest
-
-    def front(self, c):
-        return keys_of(c.lock, "ql"), [c.waiter]
+        return keys_of(c.lock, w.one("kiql", "kiql", "k")), \
+            [self.record(), LIFE_MS, w.one("x", "x", "p")] + digests
 
     def ring(self, c):
         waiters = self.words.some(lambda: self.other(c).waiter, 1, 4)

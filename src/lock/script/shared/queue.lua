@@ -3,19 +3,12 @@
 -- Removes the dead, and what stands at the front and is no waiter's name: it
 -- could not be rung. Returns the head of the queue. Whoever calls is alive.
 local function remove_dead(me)
-  local dead, removed
-  repeat
-    dead = redis.pcall('ZRANGEBYSCORE', alive, '-inf', now, 'LIMIT', 0, 1000)
-    removed = #dead == 1000
-    for i, waiter in ipairs(dead) do
-      if waiter == me then table.remove(dead, i) break end
+  for _, waiter in ipairs(redis.pcall('ZRANGEBYSCORE', alive, '-inf', now)) do
+    if waiter ~= me then
+      redis.pcall('ZREM', queue, waiter)
+      redis.pcall('ZREM', alive, waiter)
     end
-    if dead[1] then
-      redis.pcall('ZREM', queue, unpack(dead))
-      local count = redis.pcall('ZREM', alive, unpack(dead))
-      removed = removed and type(count) == 'number'
-    end
-  until not removed
+  end
   while true do
     local head = redis.pcall('ZRANGE', queue, 0, 0)[1]
     local token = string.match(head or '', '^[psx]:([%x-]+):%d*@')
@@ -44,13 +37,4 @@ local function ring(waiter, bell)
   redis.pcall('DEL', bell)
   redis.pcall('RPUSH', bell, 1)
   if redis.pcall('PEXPIRE', bell, 10000) ~= 1 then redis.pcall('DEL', bell) end
-end
-
--- Rings the head of the queue if it is the one whose doorbell is known. Returns
--- any other, which the caller is to ring, or ''.
-local function ring_head(head, expected, bell)
-  if not select(2, time_to_come(head)) then return '' end
-  if head ~= expected then return head end
-  ring(head, bell)
-  return ''
 end

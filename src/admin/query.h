@@ -1,12 +1,15 @@
-/* What a server shows of one lock: answer_look fills it in. */
-#ifndef LOCK_LOOK_H
-#define LOCK_LOOK_H
+/* What is asked about locks of others: the words, and the answers, decoded. */
+#ifndef QUERY_H
+#define QUERY_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lock/claim.h"
 #include "lock/holder.h"
+#include "lock/request.h"
+#include "redis/value.h"
 
 #define LOOK_DIGEST_SIZE 41
 #define LOOK_FENCE_SIZE 24
@@ -67,7 +70,7 @@ struct look {
 	int64_t waiting;	     /* -1: not known */
 	struct look_waiter *queue;
 	size_t queued;	/* of the queue; those behind them are only counted */
-	int64_t nested; /* set by who asked, see request_nested */
+	int64_t nested; /* runs; set by who asked */
 	bool released;	/* the outermost of a nest has ended */
 	int64_t now_ms; /* the server's clock */
 	struct look_run last;  /* the first of the runs */
@@ -89,5 +92,62 @@ look_run_is_on(const struct look_run *run)
 {
 	return run->exists && run->holds && run->end_ms == 0;
 }
+
+/* Each of the following fills in a request: see lock/request.h. They die when
+ * memory is out. */
+
+enum query_keys {
+	QUERY_KEY_ONLY = 1,
+	QUERY_WITHOUT_RUNS = 4,
+	QUERY_HELPERS = 5,
+};
+
+/* How much of it is described at most. */
+struct query_limits {
+	int holders, waiters, runs;
+};
+
+/* A look at a lock, with so many keys. Without helpers only the lock's own key
+ * is used. */
+void query_look(struct request *request, const struct key_names *keys,
+    enum query_keys count, const struct query_limits *limits);
+
+/* The nested runs of a holder. */
+void query_nested(struct request *request, const struct key_names *keys,
+    const char *token);
+
+/* Takes the lock away from only, or from all holders that are listed. who: the
+ * record of whoever does so. */
+struct query_force {
+	const struct look *look;
+	const struct look_holder *only;
+	const char *who;
+	bool ends_pause;
+	bool helpers;
+};
+void query_force(struct request *request, const struct key_names *keys,
+    const struct query_force *force);
+
+/* These decode what a server sends. They return false for a reply that is no
+ * answer to the question, for an error and for NULL; what they fill in is
+ * undefined then. They die when memory is out. */
+
+/* To a look at these keys. *look then needs query_fini. */
+bool query_read_look(struct look *look, const struct value *reply,
+    const struct key_names *keys);
+void query_fini(struct look *look);
+
+/* How many runs are nested in a holder. */
+bool query_read_nested(int64_t *count, const struct value *reply);
+
+/* How many have lost the lock, and the head of the queue if it is to be
+ * notified, otherwise an empty text. */
+bool query_read_force(int64_t *freed, char head[WAITER_SIZE],
+    const struct value *reply);
+
+/* A page of SCAN: the next cursor, which lies in the reply, and the keys: a
+ * list that ends with NULL, to be freed with what is in it. */
+bool query_read_page(const char **cursor, char ***keys,
+    const struct value *reply);
 
 #endif

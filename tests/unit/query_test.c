@@ -1,9 +1,10 @@
-/* A look at a lock, decoded: holders, waiters, runs, what is expected, and what
- * others have left in the keys. */
+/* What commands ask about locks of others, decoded. A look at a lock: holders,
+ * waiters, runs, what is expected, and what others have left in the keys. */
 #include "admin/look.h"
+#include "admin/script.h"
 
 #include "lines.h"
-#include "lock/answer.h"
+#include "words.h"
 
 static const struct key_names names = {
     .all = {"job", "INFO", "RUNS", "QUEUE", "ALIVE"}};
@@ -82,11 +83,11 @@ test_looks(void)
 
 	for (size_t i = 0; i < sizeof(looks) / sizeof(*looks); i++) {
 		void *reply = array(looks[i].lines);
-		bool good = answer_look(&look, reply, &names);
+		bool good = query_read_look(&look, reply, &names);
 		ok(good == looks[i].good, "look %zu: %s", i,
 		    escaped(looks[i].lines));
 		if (good)
-			answer_look_fini(&look);
+			query_fini(&look);
 		freeReplyObject(reply);
 	}
 }
@@ -97,7 +98,7 @@ look_at(struct look *look, const char *lines)
 {
 	void *reply = array(lines);
 
-	if (!answer_look(look, reply, &names))
+	if (!query_read_look(look, reply, &names))
 		abort();
 	freeReplyObject(reply);
 }
@@ -126,7 +127,7 @@ test_look(void)
 	is_text(look.queue[0].pid, "7", "  its pid");
 	is_int(look.queue[0].waiting_ms, 2000, "  waits for");
 	ok(!look.last.exists && look.success.end_ms == 0, "  no run is known");
-	answer_look_fini(&look);
+	query_fini(&look);
 }
 
 /* Holders that are foreign, shared, left to nested runs, and cut. */
@@ -154,13 +155,13 @@ test_look_holders(void)
 	is_text(look.holders[2].command, "", "  with an unknown command");
 	is_int(look.holders[3].who.state, HOLDER_FOREIGN,
 	    "so is one whose entry is no text of ours");
-	answer_look_fini(&look);
+	query_fini(&look);
 	look_at(&look,
 	    HEAD("1500") "[\n" HOLDER_OF(TOKEN ":kept", "41", DIGEST, "1500",
 		"+" TOKEN ":kept 17 " NOW " run 0 7 h u l c") "]\n" REST);
 	is_text(look.holders[0].token, TOKEN, "the token of a kept lock");
 	ok(look.holders[0].token_is_whole, "  is whole");
-	answer_look_fini(&look);
+	query_fini(&look);
 }
 
 static void
@@ -194,7 +195,7 @@ test_history(void)
 	is_text(look.success.fence, "16", "  its fence");
 	is_int(look.expect_ms, 5000, "  another is due");
 	is_int(look.expect_since_ms, 1699999990000, "  since then");
-	answer_look_fini(&look);
+	query_fini(&look);
 }
 
 /* The run that has the lock, or has died with it, is known by its entry. */
@@ -236,7 +237,7 @@ test_present_run(void)
 		    rows[i].holds, "  whether it still holds");
 		is_int(look_last_over(&look)->end_ms, 1699999999900,
 		    "  the last one that is over");
-		answer_look_fini(&look);
+		query_fini(&look);
 	}
 }
 
@@ -261,7 +262,7 @@ test_damage(void)
 	is_int(look.expect_ms, 0, "  a period out of range");
 	is_int(look.expect_since_ms, 0, "  since no time");
 	is_int((int64_t)look.run_count, 11, "  so many runs at most");
-	answer_look_fini(&look);
+	query_fini(&look);
 	look_at(&look, FREE UNKNOWN "0\n" NONE "[\n+0 256 315619200001 "
 				    "word%0Along-enough-to-be-cut-off-here 0 "
 				    "1699999999000 run 0 7 h u l c\n]\n[\n]");
@@ -270,7 +271,7 @@ test_damage(void)
 	is_int(look.last.waited_ms, -1, "  a wait out of range");
 	is_text(look.last.reason, "word\nlong-enough-to-be-cut-off-h",
 	    "  a reason that is cut off");
-	answer_look_fini(&look);
+	query_fini(&look);
 }
 
 /* Others may add any member to a queue. */
@@ -288,7 +289,7 @@ test_queue(void)
 	}
 	is_int(look.queue[1].waiting_ms, 0, "  a ticket of the future");
 	is_int(look.queue[2].waiting_ms, 0, "  one that is no number");
-	answer_look_fini(&look);
+	query_fini(&look);
 }
 
 /* A pause's ticket lies below all others. */
@@ -300,7 +301,7 @@ test_front(void)
 	look_at(&look, FREE UNKNOWN "1\n[\n+" WAITER
 				    "\n+699999998000000\n]\n" NONE "[\n]");
 	is_int(look.queue[0].waiting_ms, 2000, "a pause waits for");
-	answer_look_fini(&look);
+	query_fini(&look);
 }
 
 static void
@@ -312,7 +313,7 @@ test_problems(void)
 	is_int((int64_t)look.problem_count, 1, "a look with a problem");
 	is_text(look.problems[0].key, "a", "  its key");
 	is_text(look.problems[0].error, "ERR b", "  its error");
-	answer_look_fini(&look);
+	query_fini(&look);
 }
 
 /* When the next success is due: after the last one, otherwise after that was
@@ -366,6 +367,164 @@ test_due(void)
 	}
 }
 
+/* --- others ----------------------------------------------------------- */
+
+static const struct {
+	const char *lines;
+	int64_t freed; /* or -1: no answer */
+	const char *head;
+} forces[] = {
+    {"0", -1, ""},
+    {"", -1, ""},
+    {"[\n]", -1, ""},
+    {"+1\n+", -1, ""},
+    {"0\n+", 0, ""},
+    {"1\n+" WAITER, 1, WAITER},
+    {"5000\n+garbage", 5000, ""},
+    {"-1\n+", -1, ""},
+    {"9223372036854775807\n+", -1, ""},
+    {"1\n5", -1, ""},
+    {"1\n+" WAITER "\n+" WAITER, -1, ""},
+    {"1\n0\n0\n+" WAITER, -1, ""},
+};
+
+static void
+test_forces(void)
+{
+	for (size_t i = 0; i < sizeof(forces) / sizeof(*forces); i++) {
+		void *reply = array(forces[i].lines);
+		char head[WAITER_SIZE];
+		int64_t freed;
+		bool good = query_read_force(&freed, head, reply);
+
+		is_int(good ? freed : -1, forces[i].freed,
+		    escaped(forces[i].lines));
+		if (good)
+			is_text(head, forces[i].head, "  to be notified");
+		freeReplyObject(reply);
+	}
+}
+
+static void
+test_nested(void)
+{
+	static const struct {
+		const char *lines;
+		int64_t count; /* or -1: no answer */
+	} rows[] = {{"", 0}, {"+a\n+b", 2}, {"+!\n+a", 1}, {"+!k", 0},
+	    {"5", -1}};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		void *reply = array(rows[i].lines);
+		int64_t count;
+
+		is_int(query_read_nested(&count, reply) ? count : -1,
+		    rows[i].count, "nested runs");
+		freeReplyObject(reply);
+	}
+}
+
+static void
+test_page(void)
+{
+	void *page = parse("*2\r\n$1\r\n7\r\n*2\r\n$1\r\na\r\n$1\r\nb\r\n");
+	void *none = parse("*1\r\n$1\r\n7\r\n");
+	const char *cursor;
+	char **keys;
+
+	ok(query_read_page(&cursor, &keys, page), "a page");
+	is_text(cursor, "7", "  cursor");
+	is_text(keys[0], "a", "  the first key");
+	is_text(keys[1], "b", "  the last");
+	ok(keys[2] == NULL, "  the end");
+	free(keys[0]);
+	free(keys[1]);
+	free(keys);
+	ok(!query_read_page(&cursor, &keys, none), "without keys it is none");
+	freeReplyObject(page);
+	freeReplyObject(none);
+}
+
+/* Replies of other shapes. */
+static void
+test_values(void)
+{
+	static const char *const wires[] = {"$-1\r\n", "+OK\r\n", "$1\r\n1\r\n",
+	    "-ERR x\r\n", "*-1\r\n", "*1\r\n*0\r\n", "*1\r\n$-1\r\n"};
+	char head[WAITER_SIZE];
+	const char *text;
+	struct look look;
+	int64_t freed;
+	char **keys;
+
+	for (size_t i = 0; i < sizeof(wires) / sizeof(*wires); i++) {
+		void *reply = parse(wires[i]);
+
+		ok(!query_read_look(&look, reply, &names) &&
+			!query_read_force(&freed, head, reply) &&
+			!query_read_page(&text, &keys, reply),
+		    "no array of ours: %zu", i);
+		freeReplyObject(reply);
+	}
+}
+
+/* --- what is asked ---------------------------------------------------- */
+
+static void
+test_asked(void)
+{
+	static const struct query_limits limits = {1, 2, 3};
+	struct key_names keys;
+	struct request request;
+
+	key_names_init(&keys, "job", NULL);
+	query_look(&request, &keys, QUERY_KEY_ONLY, &limits);
+	is_request(&request, &script_look, "1 job 1 2 3", "a look at the key");
+	query_look(&request, &keys, QUERY_WITHOUT_RUNS, &limits);
+	is_request(&request, &script_look,
+	    "4 job {job}:rlk:i {job}:rlk:q {job}:rlk:l 1 2 3",
+	    "a look without the runs");
+	query_look(&request, &keys, QUERY_HELPERS, &limits);
+	is_request(&request, &script_look,
+	    "5 job {job}:rlk:i {job}:rlk:q {job}:rlk:l {job}:rlk:r 1 2 3",
+	    "a look at all");
+	query_nested(&request, &keys, TOKEN);
+	is_request(&request, NULL,
+	    "SMEMBERS "
+	    "{job}:rlk:n:" TOKEN,
+	    "the nested runs");
+	key_names_fini(&keys);
+}
+
+static void
+test_force_asked(void)
+{
+	struct look_holder holders[] = {{.digest = "D1"}, {.digest = "D2"}};
+	struct look look = {.holders = holders, .listed = 2};
+	struct query_force force = {.look = &look,
+	    .who = "RECORD",
+	    .helpers = true};
+	struct key_names keys;
+	struct request request;
+
+	key_names_init(&keys, "job", NULL);
+	query_force(&request, &keys, &force);
+	is_request(&request, &script_force,
+	    "4 job {job}:rlk:i {job}:rlk:q {job}:rlk:l RECORD 3600000 x D1 D2",
+	    "from all holders");
+	force.only = &holders[1];
+	force.ends_pause = true;
+	query_force(&request, &keys, &force);
+	is_request(&request, &script_force,
+	    "4 job {job}:rlk:i {job}:rlk:q {job}:rlk:l RECORD 3600000 p D2",
+	    "the end of a pause");
+	force.helpers = false;
+	query_force(&request, &keys, &force);
+	is_request(&request, &script_force, "1 job RECORD 3600000 p D2",
+	    "with the lock's key alone");
+	key_names_fini(&keys);
+}
+
 int
 main(void)
 {
@@ -379,5 +538,11 @@ main(void)
 	test_front();
 	test_problems();
 	test_due();
+	test_asked();
+	test_force_asked();
+	test_forces();
+	test_nested();
+	test_page();
+	test_values();
 	return tap_done();
 }

@@ -1,9 +1,10 @@
-#include "lock/holder.h"
+#include "sink/holder_text.h"
 
 #include <stdlib.h>
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/moment.h"
 #include "tap.h"
 
 static const char *
@@ -17,7 +18,7 @@ described(int64_t held_ms)
 	    .pid = "4121",
 	    .user = "deploy"};
 
-	holder_describe(&holder, text, sizeof(text));
+	holder_text_format(&holder, text, sizeof(text));
 	return text;
 }
 
@@ -29,7 +30,7 @@ described_lock(const struct holder *holder)
 	char *from;
 	char *to;
 
-	holder_describe_lock(holder, text, sizeof(text));
+	holder_text_format_lock(holder, text, sizeof(text));
 	from = strstr(text, " (pid ");
 	to = strstr(text, " ago");
 	if (from != NULL && to != NULL)
@@ -140,17 +141,17 @@ test_hold(void)
 	    "a hold that never ends");
 	strcpy(holder.label, "db migration");
 	holder.left_ms = 7200000;
-	holder_describe_time(7200000, end, sizeof(end));
+	moment_describe_time(7200000, end, sizeof(end));
 	snprintf(wanted, sizeof(wanted), "A (u, \"db migration\"), until %s",
 	    end);
-	holder_describe(&holder, text, sizeof(text));
+	holder_text_format(&holder, text, sizeof(text));
 	is_text(text, wanted, "a label, and until when");
 	holder.held_ms = 0;
 	holder.reported_at -= 60000;
-	holder_describe(&holder, text, sizeof(text));
+	holder_text_format(&holder, text, sizeof(text));
 	ok(strstr(text, " since ") != NULL && strstr(text, " ago") == NULL,
 	    "since when, but not for how long: %s", text);
-	holder_describe_time(7140000, end, sizeof(end));
+	moment_describe_time(7140000, end, sizeof(end));
 	ok(strcmp(strstr(text, " until ") + 7, end) == 0,
 	    "  until the same time later");
 	holder.state = HOLDER_PAUSED;
@@ -171,7 +172,7 @@ test_label(void)
 	    .label = "a \"b\""};
 	char text[HOLDER_TEXT_MAX];
 
-	holder_describe(&holder, text, sizeof(text));
+	holder_text_format(&holder, text, sizeof(text));
 	is_text(text, "A (pid 1, u, \"a \\\"b\\\"\")", "a label, in quotes");
 }
 
@@ -204,7 +205,7 @@ test_time(void)
 
 	do {
 		now = wall_clock_ms();
-		holder_describe_time(-(now % 1000) - 200, text, sizeof(text));
+		moment_describe_time(-(now % 1000) - 200, text, sizeof(text));
 	} while (now % 1000 > 700 || wall_clock_ms() > now + 100);
 	at = (time_t)(now / 1000) - 1;
 	localtime_r(&at, &local);
@@ -233,9 +234,9 @@ main(void)
 	    "the date stands where it is not today's");
 	ok(ends_with(described(-5000), ", 0s ago"), "no negative age");
 	is_text(described(-1), "web-3 (pid 4121, deploy)", "no known age");
-	holder_describe(&foreign, text, sizeof(text));
+	holder_text_format(&foreign, text, sizeof(text));
 	is_text(text, "another client (not a rlockrun)", "foreign");
-	holder_describe(&endless, text, sizeof(text));
+	holder_text_format(&endless, text, sizeof(text));
 	is_text(text, "another client (not a rlockrun), without a time limit",
 	    "foreign, for ever");
 	test_hold();

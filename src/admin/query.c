@@ -1,0 +1,460 @@
+#include "admin/query.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "admin/script.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "lock/answer.h"
+#include "lock/claim.h"
+#include "lock/limit.h"
+#include "lock/record.h"
+#include "redis/cursor.h"
+
+enum { HOLDER_VALUES = 5 }; /* of look.lua, for each */
+enum { RUNS_MAX = 10 };
+
+/* --- what is asked ---------------------------------------------------- */
+
+void
+query_look(struct request *request, const struct key_names *keys,
+    enum query_keys count, const struct query_limits *limits)
+{
+	char *const looked_at[] = {keys->lock, keys->info, keys->queue,
+	    keys->alive, keys->runs};
+
+	request_begin(request);
+	request_script(request, &script_look, looked_at, count);
+	REQUEST_ADD(request, request_number(request, limits->holders),
+	    request_number(request, limits->waiters),
+	    request_number(request, limits->runs));
+}
+
+void
+query_nested(struct request *request, const struct key_names *keys,
+    const char *token)
+{
+	size_t prefix = strlen(keys->nested) - (TOKEN_SIZE - 1);
+
+	request_begin(request);
+	REQUEST_ADD(request, "SMEMBERS",
+	    request_own(request,
+		mem_printf("%.*s%s", (int)prefix, keys->nested, token)));
+}
+
+/* There may be more holders than a request has room for. */
+void
+query_force(struct request *request, const struct key_names *keys,
+    const struct query_force *force)
+{
+	const struct look *look = force->look;
+	char *const needed[] = {keys->lock, keys->info, keys->queue,
+	    keys->alive};
+
+	request_begin(request);
+	request->argv = request->more_words =
+	    mem_alloc((REQUEST_WORDS + look->listed) * sizeof(*request->argv));
+	request_script(request, &script_force, needed, force->helpers ? 4 : 1);
+	REQUEST_ADD(request, force->who, "3600000",
+	    force->ends_pause ? "p" : "x");
+	for (size_t i = 0; i < look->listed; i++)
+		if (force->only == NULL || force->only == &look->holders[i])
+			REQUEST_ADD(request, look->holders[i].digest);
+}
+
+/* --- a look ----------------------------------------------------------- */
+
+/* A helper key that cannot be shown as a whole, once for each reason. */
+static void
+add_problem(struct look *look, const char *key, const char *error)
+{
+	struct look_problem *problem;
+
+	for (size_t i = 0; i < look->problem_count; i++)
+		if (strcmp(look->problems[i].key, key) == 0 &&
+		    strcmp(look->problems[i].error, error) == 0)
+			return;
+	look->problems = mem_realloc(look->problems,
+	    (look->problem_count + 1) * sizeof(*look->problems));
+	problem = &look->problems[look->problem_count++];
+	problem->key = mem_strdup(key);
+	problem->error = mem_strdup(error);
+	value_strip_place(problem->error);
+	look->has_info = look->has_info || strcmp(key, look->keys->info) == 0;
+}
+
+static void
+check_number(struct look *look, bool is_good, const char *what)
+{
+	char error[80];
+
+	snprintf(error, sizeof(error), "%s is no number in range", what);
+	if (!is_good)
+		add_problem(look, look->keys->info, error);
+}
+
+static void
+read_fence(struct record_words *words, char fence[LOOK_FENCE_SIZE])
+{
+	int64_t number = record_number(words, LIMIT_EXACT);
+
+	fence[0] = '\0';
+	if (number >= 0)
+		snprintf(fence, LOOK_FENCE_SIZE, "%lld", (long long)number);
+}
+
+/* Fence, start and record. */
+static void
+read_grant(struct record_words *words, struct look_run *run, int64_t now_ms)
+{
+	run->exists = true;
+	run->who.reported_at = clock_now();
+	read_fence(words, run->fence);
+	run->start_ms = record_time(words, now_ms);
+	record_read(words, &run->who, NULL, 0);
+}
+
+/* A run of the history: end, status, ms waited, reason, and its grant. */
+static void
+read_run(const char *text, struct look_run *run, int64_t now_ms)
+{
+	struct record_words words = {text};
+
+	run->end_ms = record_time(&words, now_ms);
+	run->status = (int)record_number(&words, LIMIT_STATUS);
+	run->waited_ms = record_number(&words, LIMIT_AGE_MS);
+	record_word(&words, run->reason, sizeof(run->reason));
+	read_grant(&words, run, now_ms);
+}
+
+/* The one that has started last is the first, and so many are known at most. */
+static void
+add_run(struct look *look, const struct look_run *run)
+{
+	size_t at = look->run_count;
+
+	if (run->start_ms == 0) {
+		add_problem(look, look->keys->runs, "a former run is damaged");
+		return;
+	}
+	while (at > 0 && look->runs[at - 1].start_ms < run->start_ms)
+		at--;
+	if (at > RUNS_MAX)
+		return;
+	if (look->run_count <= RUNS_MAX)
+		look->run_count++;
+	memmove(&look->runs[at + 1], &look->runs[at],
+	    (look->run_count - 1 - at) * sizeof(*look->runs));
+	look->runs[at] = *run;
+}
+
+/* The run whose entry no release has changed has the lock, or has died. */
+static void
+add_present_run(struct look *look, const char *entry, bool holds)
+{
+	struct look_run run = {.exists = true,
+	    .holds = holds,
+	    .status = -1,
+	    .waited_ms = -1};
+	struct record_entry read;
+
+	if (strcspn(entry, " ") < TOKEN_SIZE - 1 ||
+	    !record_read_entry(entry, look->now_ms, &run.who, &read) ||
+	    read.is_left || read.is_kept || read.since_ms == 0 ||
+	    holder_has_end(&run.who))
+		return;
+	run.who.reported_at = clock_now();
+	run.start_ms = read.since_ms;
+	snprintf(run.fence, sizeof(run.fence), "%s", read.fence);
+	add_run(look, &run);
+}
+
+/* Without what a kind or --min-hold puts before or behind it. */
+static char *
+token_of(const char *member)
+{
+	static const char kept[] = ":kept";
+	size_t length;
+
+	if (strncmp(member, "s:", 2) == 0)
+		member += 2;
+	length = strlen(member);
+	if (length == TOKEN_SIZE - 1 + strlen(kept) &&
+	    strcmp(member + TOKEN_SIZE - 1, kept) == 0)
+		length = TOKEN_SIZE - 1;
+	return mem_strndup(member, length);
+}
+
+static void
+take_holder(struct cursor *cursor, struct look_holder *holder,
+    struct look *look)
+{
+	struct holder *who = &holder->who;
+	struct record_entry read;
+	const char *entry, *member;
+	int64_t length;
+
+	member = cursor_text(cursor, LIMIT_LONG_TEXT);
+	length = cursor_integer(cursor, 0, LIMIT_EXACT);
+	holder->token_is_whole = (int64_t)strlen(member) == length;
+	holder->token = token_of(member);
+	snprintf(holder->digest, sizeof(holder->digest), "%s",
+	    cursor_text(cursor, LOOK_DIGEST_SIZE - 1));
+	who->reported_at = clock_now();
+	who->left_ms = cursor_integer(cursor, -1, LIMIT_LEFT_MS);
+	entry = cursor_text(cursor, LIMIT_ENTRY);
+	who->state = HOLDER_FOREIGN;
+	snprintf(who->pid, sizeof(who->pid), "?");
+	who->held_ms = -1;
+	if (!record_read_entry(entry, look->now_ms, who, &read)) {
+		holder->command = mem_strdup("");
+		return;
+	}
+	holder->command = mem_strdup(read.command);
+	holder->since_ms = read.since_ms;
+	holder->is_left = read.is_left;
+	snprintf(holder->fence, sizeof(holder->fence), "%s", read.fence);
+	check_number(look, *who->pid != '?', "pid");
+	check_number(look, read.since_ms != 0, "since");
+	check_number(look, *read.fence != '\0', "fence");
+	if (look->kind != 'x')
+		add_present_run(look, entry, true);
+}
+
+static void
+take_holders(struct cursor *values, struct look *look)
+{
+	size_t count = values->count / HOLDER_VALUES;
+
+	look->holders = mem_alloc(count * sizeof(*look->holders));
+	while (look->listed < count && !values->bad)
+		take_holder(values, &look->holders[look->listed++], look);
+}
+
+/* The runs of the history follow. */
+static void
+take_runs(struct cursor *values, struct look *look)
+{
+	while (cursor_has_more(values)) {
+		struct look_run run = {.exists = true};
+
+		read_run(cursor_text(values, LIMIT_ENTRY), &run, look->now_ms);
+		add_run(look, &run);
+	}
+	if (look->run_count > 0)
+		look->last = look->runs[0];
+}
+
+static void
+read_success(struct look *look, const char *text)
+{
+	struct record_words words = {text};
+	struct look_run run = {.exists = true};
+
+	look->success.end_ms = record_time(&words, look->now_ms);
+	read_grant(&words, &run, look->now_ms);
+	check_number(look, *text == '\0' || look->success.end_ms != 0,
+	    "the last success");
+	if (look->success.end_ms == 0)
+		return;
+	snprintf(look->success.host, sizeof(look->success.host), "%s",
+	    run.who.host);
+	snprintf(look->success.fence, sizeof(look->success.fence), "%s",
+	    run.fence);
+}
+
+static void
+read_expectation(struct look *look, const char *period, const char *since)
+{
+	struct record_words words = {period};
+	int64_t ms = record_number(&words, LIMIT_AGE_MS);
+
+	look->expect_ms = ms > 0 ? ms : 0;
+	check_number(look, *period == '\0' || ms >= 0, "expect");
+	words.at = since;
+	look->expect_since_ms = record_time(&words, look->now_ms);
+	check_number(look, look->expect_ms == 0 || look->expect_since_ms != 0,
+	    "since when that is expected");
+}
+
+/* Whether the entry is that of the exclusive holder. */
+static bool
+is_entry_of_holder(const struct look *look, const char *entry)
+{
+	size_t length = strcspn(entry, " ");
+
+	return look->kind == 'x' && look->listed > 0 &&
+	       strlen(look->holders[0].token) == length &&
+	       strncmp(look->holders[0].token, entry, length) == 0;
+}
+
+/* What :i says: see look.lua. */
+static void
+take_known(struct cursor *values, struct look *look)
+{
+	const char *fence = cursor_text(values, LIMIT_ENTRY), *period, *entry;
+	struct record_words words = {fence};
+
+	look->has_info = look->has_info || *fence != '\0';
+	if (*fence != '\0')
+		read_fence(&words, look->fence);
+	check_number(look, *fence == '\0' || *look->fence != '\0', "the fence");
+	read_success(look, cursor_text(values, LIMIT_ENTRY));
+	period = cursor_text(values, LIMIT_ENTRY);
+	read_expectation(look, period, cursor_text(values, LIMIT_ENTRY));
+	entry = cursor_text(values, LIMIT_ENTRY);
+	add_present_run(look, entry, is_entry_of_holder(look, entry));
+	while (cursor_has_more(values))
+		cursor_text(values, LIMIT_ENTRY);
+}
+
+/* By the ticket, in us; those of pauses lie far below. */
+static int64_t
+waiting_since(const char *ticket, int64_t now_ms)
+{
+	double us = strtod(ticket, NULL);
+	int64_t ms;
+
+	if (us < (double)LIMIT_FRONT_US)
+		us += (double)LIMIT_FRONT_US;
+	ms = us >= 0 && us < 9e15 ? (int64_t)(us / 1000) : now_ms;
+	return now_ms > ms ? now_ms - ms : 0;
+}
+
+static void
+take_queue(struct cursor *values, struct look *look)
+{
+	size_t count = values->count / 2;
+
+	look->queue = mem_alloc(count * sizeof(*look->queue));
+	while (look->queued < count && !values->bad) {
+		struct look_waiter *waiter = &look->queue[look->queued++];
+		struct waiter parsed;
+
+		waiter->id = mem_strdup(cursor_text(values, SIZE_MAX));
+		parsed = waiter_read(waiter->id);
+		waiter->pid = mem_strndup(parsed.pid, strcspn(parsed.pid, "@"));
+		waiter->host = mem_strdup(parsed.host);
+		waiter->waiting_ms =
+		    waiting_since(cursor_text(values, LIMIT_TEXT),
+			look->now_ms);
+	}
+}
+
+static void
+take_problems(struct cursor *values, struct look *look)
+{
+	while (cursor_has_more(values)) {
+		const char *key = cursor_text(values, SIZE_MAX);
+
+		add_problem(look, key, cursor_text(values, SIZE_MAX));
+	}
+}
+
+/* An array within the array. */
+static void
+take_part(struct cursor *cursor, struct look *look,
+    void (*take)(struct cursor *values, struct look *look))
+{
+	struct cursor values = cursor_of(cursor_take(cursor));
+
+	take(&values, look);
+	cursor->bad = cursor->bad || !cursor_is_done(&values);
+}
+
+void
+query_fini(struct look *look)
+{
+	for (size_t i = 0; i < look->queued; i++) {
+		free(look->queue[i].id);
+		free(look->queue[i].pid);
+		free(look->queue[i].host);
+	}
+	for (size_t i = 0; i < look->listed; i++) {
+		free(look->holders[i].token);
+		free(look->holders[i].command);
+	}
+	for (size_t i = 0; i < look->problem_count; i++) {
+		free(look->problems[i].key);
+		free(look->problems[i].error);
+	}
+	free(look->holders);
+	free(look->queue);
+	free(look->runs);
+	free(look->problems);
+}
+
+bool
+query_read_look(struct look *look, const struct value *reply,
+    const struct key_names *keys)
+{
+	struct cursor cursor = cursor_of(reply);
+	bool good;
+
+	*look = (struct look){.keys = keys, .kind = answer_kind(&cursor)};
+	look->runs = mem_alloc((RUNS_MAX + 1) * sizeof(*look->runs));
+	look->count = cursor_integer(&cursor, 0, ANSWER_COUNT_MAX);
+	look->left_ms = cursor_integer(&cursor, -2, LIMIT_LEFT_MS);
+	look->now_ms = cursor_integer(&cursor, 0, LIMIT_EXACT);
+	if ((look->kind == '\0') != (look->count == 0))
+		cursor.bad = true;
+	take_part(&cursor, look, take_holders);
+	for (size_t i = 0; i < look->listed; i++) {
+		if (look->holders[i].who.permits > 0)
+			look->permits = look->holders[i].who.permits;
+		look->released = look->released || look->holders[i].is_left;
+	}
+	take_part(&cursor, look, take_known);
+	look->waiting = cursor_integer(&cursor, -1, ANSWER_COUNT_MAX);
+	take_part(&cursor, look, take_queue);
+	take_part(&cursor, look, take_runs);
+	take_part(&cursor, look, take_problems);
+	good = cursor_is_done(&cursor);
+	if (!good)
+		query_fini(look);
+	return good;
+}
+
+/* --- others ----------------------------------------------------------- */
+
+/* An entry with a '!' says that the outermost run has ended: see release.lua.
+ */
+bool
+query_read_nested(int64_t *count, const struct value *reply)
+{
+	struct cursor members = cursor_of(reply);
+
+	*count = 0;
+	while (cursor_has_more(&members))
+		*count += *cursor_text(&members, SIZE_MAX) != '!';
+	return cursor_is_done(&members);
+}
+
+bool
+query_read_force(int64_t *freed, char head[WAITER_SIZE],
+    const struct value *reply)
+{
+	struct cursor answer = cursor_of(reply);
+
+	*freed = cursor_integer(&answer, 0, ANSWER_COUNT_MAX);
+	answer_waiter(&answer, head);
+	return cursor_is_done(&answer);
+}
+
+bool
+query_read_page(const char **cursor, char ***keys, const struct value *reply)
+{
+	struct cursor page = cursor_of(reply), found;
+	char **key;
+
+	*cursor = cursor_text(&page, LIMIT_TEXT);
+	found = cursor_of(cursor_take(&page));
+	if (!cursor_is_done(&page) || found.bad)
+		return false;
+	*keys = key = mem_alloc((found.count + 1) * sizeof(**keys));
+	while (found.at < found.count)
+		*key++ = mem_strdup(cursor_text(&found, SIZE_MAX));
+	return true;
+}
