@@ -648,6 +648,13 @@ step_held(struct set *set)
 	else if (!set->answered)
 		explain_votes(set);
 	set->error = redlock->error;
+	/* What is denied by one of them is reported. */
+	for (size_t i = 0; i < set->count; i++)
+		if (set->locks[i].state == LOCK_HELD &&
+		    (set->about->state != LOCK_HELD ||
+			(set->about->no_queue[0] == '\0' &&
+			    set->locks[i].no_queue[0] != '\0')))
+			set->about = &set->locks[i];
 	if (set->state == LOCK_HELD)
 		plant(set);
 	for (size_t i = 0; set->state == LOCK_LOST && i < set->count; i++)
