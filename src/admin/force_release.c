@@ -41,21 +41,20 @@ send_force(struct client *client, const struct key_names *keys,
 	    .label = client->opts->label};
 	struct holder self;
 	struct request request;
-	char *who;
+	char who[RECORD_SIZE];
 	bool replied;
 
 	holder_self(&self);
-	who = record_make(&config, &self);
+	record_make(who, &config, &self);
 	query_force(&request, keys,
 	    &(struct query_force){.look = look,
 		.only = only,
-		.who = who != NULL ? who : "-",
+		.who = who,
 		.ends_pause = client->opts->action == OPTS_RESUME,
 		.helpers = client_reaches_helpers(client, keys->lock)});
 	replied = client_ask(client, request.script, request.argv, read_forced,
 	    forced);
 	request_fini(&request);
-	free(who);
 	return replied;
 }
 

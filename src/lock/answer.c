@@ -67,24 +67,17 @@ take_waiters(struct cursor *cursor, struct answer_waiters *waiters)
 
 /* --- acquire, join ---------------------------------------------------- */
 
-static void
-name_by(struct holder_by *by, const char *name)
-{
-	const struct waiter waiter = waiter_read(name);
-
-	snprintf(by->pid, sizeof(by->pid), "%.*s",
-	    (int)strcspn(waiter.pid, "@"), waiter.pid);
-	snprintf(by->host, sizeof(by->host), "%s", waiter.host);
-}
-
 /* A waiter, and the label in its record. */
 static void
 read_by(struct holder_by *by, const char *name, const char *record)
 {
+	const struct waiter waiter = waiter_read(name);
 	struct record_words words = {record};
 	struct holder holder = {.label = ""};
 
-	name_by(by, name);
+	snprintf(by->pid, sizeof(by->pid), "%.*s",
+	    (int)strcspn(waiter.pid, "@"), waiter.pid);
+	snprintf(by->host, sizeof(by->host), "%s", waiter.host);
 	record_read(&words, &holder, NULL, 0);
 	snprintf(by->label, sizeof(by->label), "%s", holder.label);
 }

@@ -6,7 +6,6 @@
 
 #include "base/mem.h"
 #include "lock/outer.h"
-#include "lock/record.h"
 
 enum { LIFE_MS = 60 * 60 * 1000 };
 enum { TOKEN_LENGTH = TOKEN_SIZE - 1 };
@@ -185,13 +184,13 @@ claim_init(struct claim *claim, const struct lock_config *config)
 	snprintf(claim->waiter, sizeof(claim->waiter), "%s:%s:%s@%s",
 	    config->kind->letter, claim->token, claim->self.pid,
 	    claim->self.host);
-	claim->record = record_make(config, &claim->self);
+	record_make(claim->record, config, &claim->self);
 	claim->outer = outer_find(config->outer, config->key, outer);
 	if (claim->outer != NULL) {
 		memcpy(claim->run, claim->token, sizeof(claim->run));
 		set_token(claim, outer);
 	}
-	return claim->record == NULL ? -1 : 0;
+	return 0;
 }
 
 void
@@ -199,7 +198,6 @@ claim_fini(struct claim *claim)
 {
 	key_names_fini(&claim->keys);
 	free(claim->head_doorbell);
-	free(claim->record);
 }
 
 bool

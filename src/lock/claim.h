@@ -9,6 +9,7 @@
 #include "lock/config.h"
 #include "lock/holder.h"
 #include "lock/kind.h"
+#include "lock/record.h"
 #include "lock/token.h"
 
 enum { CLAIM_FORMER_MAX = 8, WAITER_SIZE = 320 };
@@ -83,7 +84,6 @@ struct waiter waiter_read(const char *name);
 /* Acquire and release use the same keys: a server that permits the former
  * permits the latter. */
 enum claim_tier {
-	CLAIM_NONE,  /* the lock is refused */
 	CLAIM_PLAIN, /* the lock's own key alone */
 	CLAIM_FULL,
 };
@@ -94,7 +94,7 @@ struct claim {
 	/* The doorbell is that of the first token, :n that of the present one.
 	 */
 	struct key_names keys;
-	char *record; /* what others are to know of us */
+	char record[RECORD_SIZE]; /* what others are to know of us */
 	struct holder self;
 	char token[TOKEN_SIZE];
 	/* Tokens of tries without a reply, the newest last: a try that arrives
@@ -119,8 +119,8 @@ struct claim {
 enum claim_tier claim_top_tier(const struct lock_config *config);
 
 /* The config must outlive the claim. A key that an outer run holds, by
- * RLOCKRUN_HELD, is claimed by its token. 0, or -1 with errno (no randomness,
- * no memory); claim_fini is due in any case. */
+ * RLOCKRUN_HELD, is claimed by its token. 0, or -1 with errno without
+ * randomness; claim_fini is due in any case. Dies when memory is out. */
 int claim_init(struct claim *claim, const struct lock_config *config);
 void claim_fini(struct claim *claim);
 

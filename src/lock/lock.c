@@ -81,15 +81,14 @@ lock_send(struct lock *lock, struct request *request, enum ask ask,
 	bool ends = ask == ASK_RELEASE && (lock->grant_unknown || votes);
 	int64_t wait_ms = replicas_ms(lock, ask, deadline);
 	const struct command command = {.script = request->script,
-	    .argc = request->argc,
-	    .argv = request->argv,
+	    .words = request->argv,
 	    .deadline = deadline,
 	    .counts_until = votes && ask == ASK_GRANT
 				? clock_now() + wait_ms + lock->config->vote_ms
 				: 0,
 	    .on_reply = on_reply,
 	    .arg = lock,
-	    .tag = request->tag,
+	    .tag = (int)request->tag,
 	    .again = lock->again == AGAIN_NO && (renews || ends) ? AGAIN_AS_TEXT
 								 : lock->again,
 	    .more = request->more,
@@ -100,9 +99,7 @@ lock_send(struct lock *lock, struct request *request, enum ask ask,
 	if (lock->again == AGAIN_NO)
 		lock->repeats = 0;
 	lock->again = AGAIN_NO;
-	if (request->failed)
-		sent = -1;
-	else if (request->argc > 0)
+	if (request->argc > 0)
 		sent = single_send(lock->single, &command, ask);
 	if (sent == -1)
 		lock_note_silence(lock, single_error(lock->single));

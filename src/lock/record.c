@@ -13,6 +13,14 @@ static const char hows[][12] =
     {[HOLDER_KNOWN] = "run", [HOLDER_HOLD] = "hold", [HOLDER_PAUSED] = "pause"};
 #define REPLACEABLE "replaceable"
 enum { RECORD_HEAD = 32 }; /* how, and the number of permits */
+_Static_assert(RECORD_HEAD +
+		       3 * (sizeof(((struct holder *)0)->pid) +
+			       sizeof(((struct holder *)0)->host) +
+			       sizeof(((struct holder *)0)->user) +
+			       LIMIT_LABEL + LIMIT_LONG_TEXT) +
+		       5 * 2 <
+		   RECORD_SIZE,
+    "each byte of five words, encoded");
 
 /* --- words ------------------------------------------------------------ */
 
@@ -111,28 +119,24 @@ how_held(const struct lock_config *config)
 	return config->replaceable ? REPLACEABLE : hows[HOLDER_KNOWN];
 }
 
-char *
-record_make(const struct lock_config *config, const struct holder *self)
+void
+record_make(char record[RECORD_SIZE], const struct lock_config *config,
+    const struct holder *self)
 {
-	const char *const words[] = {self->pid, self->host, self->user,
-	    config->label, config->command};
-	const size_t most[] = {sizeof(self->pid), sizeof(self->host),
-	    sizeof(self->user) - 1, LIMIT_LABEL, LIMIT_LONG_TEXT};
-	const size_t count = sizeof(most) / sizeof(*most);
-	size_t size = RECORD_HEAD;
-	char *text, *end;
+	const struct {
+		const char *text;
+		size_t most;
+	} words[] = {{self->pid, sizeof(self->pid)},
+	    {self->host, sizeof(self->host)}, {self->user, sizeof(self->user)},
+	    {config->label, LIMIT_LABEL}, {config->command, LIMIT_LONG_TEXT}};
+	const size_t count = sizeof(words) / sizeof(*words);
+	char *end = record;
 
+	end += snprintf(record, RECORD_HEAD, "%s %d ", how_held(config),
+	    config->kind == &kind_permits ? config->permits : 0);
 	for (size_t i = 0; i < count; i++)
-		size += 3 * strnlen(words[i], most[i]) + 2;
-	text = malloc(size);
-	if (text == NULL)
-		return NULL;
-	end = text + snprintf(text, RECORD_HEAD, "%s %d ", how_held(config),
-			 config->kind == &kind_permits ? config->permits : 0);
-	for (size_t i = 0; i < count; i++)
-		end = put_word(end, words[i], most[i]);
+		end = put_word(end, words[i].text, words[i].most);
 	end[-1] = '\0';
-	return text;
 }
 
 /* One that is missing is unknown. */

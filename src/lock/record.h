@@ -23,9 +23,12 @@ int64_t record_number(struct record_words *words, int64_t max);
 /* A time near now_ms, by the same clock; otherwise 0, as clocks are stepped. */
 int64_t record_time(struct record_words *words, int64_t now_ms);
 
+enum { RECORD_SIZE = 5000 };
+
 /* The record of a run: how it holds the lock, permits, pid, host, user, label
- * and command. To be freed; NULL when memory is out. */
-char *record_make(const struct lock_config *config, const struct holder *self);
+ * and command. */
+void record_make(char record[RECORD_SIZE], const struct lock_config *config,
+    const struct holder *self);
 
 /* The holder that a record describes. command may be NULL. */
 void record_read(struct record_words *words, struct holder *holder,

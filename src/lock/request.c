@@ -1,7 +1,6 @@
 #include "lock/request.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,34 @@
 /* --- words ------------------------------------------------------------ */
 
 #define ADD REQUEST_ADD
+
+void
+request_begin(struct request *request)
+{
+	request->script = NULL;
+	request->argc = 0;
+	request->argv = request->words;
+	request->tag = 0;
+	request->more = false;
+	request->number_count = request->member_count = 0;
+	request->owned = NULL;
+}
+
+void
+request_fini(struct request *request)
+{
+	free(request->owned);
+}
+
+void
+request_script(struct request *request, const struct script *script,
+    char *const *keys, size_t count)
+{
+	request->script = script;
+	ADD(request, request_number(request, (int64_t)count));
+	for (size_t i = 0; i < count; i++)
+		ADD(request, keys[i]);
+}
 
 void
 request_add(struct request *request, const char *const *words)
@@ -31,84 +58,29 @@ request_number(struct request *request, int64_t value)
 	return text;
 }
 
-const char *
-request_own(struct request *request, char *text)
+/* A number that is given, or nothing. */
+static const char *
+number_if(struct request *request, bool given, int64_t value)
 {
-	if (text == NULL)
-		request->failed = true;
-	else
-		request->owned[request->owned_count++] = text;
-	return text != NULL ? text : "";
-}
-
-__attribute__((format(printf, 2, 3))) static const char *
-print(struct request *request, const char *format, ...)
-{
-	va_list arguments;
-	char *text;
-
-	va_start(arguments, format);
-	if (vasprintf(&text, format, arguments) == -1)
-		text = NULL;
-	va_end(arguments);
-	return request_own(request, text);
-}
-
-void
-request_begin(struct request *request)
-{
-	request->script = NULL;
-	request->argc = 0;
-	request->argv = request->words;
-	request->tag = 0;
-	request->more = request->failed = false;
-	request->more_words = NULL;
-	request->number_count = request->owned_count = 0;
-}
-
-void
-request_script(struct request *request, const struct script *script,
-    char *const *keys, size_t count)
-{
-	request->script = script;
-	ADD(request, request_number(request, (int64_t)count));
-	for (size_t i = 0; i < count; i++)
-		ADD(request, keys[i]);
-}
-
-void
-request_fini(struct request *request)
-{
-	while (request->owned_count > 0)
-		free(request->owned[--request->owned_count]);
-	free(request->more_words);
+	return given ? request_number(request, value) : "";
 }
 
 /* What stands for a token in the lock's key. */
 static const char *
-member_of(struct request *request, const struct claim *claim, const char *token)
+member(struct request *request, const struct claim *claim, const char *token)
 {
-	size_t i =
-	    token == claim->token
-		? CLAIM_FORMER_MAX
-		: (size_t)((const char(*)[TOKEN_SIZE])token - claim->former);
+	char *text = request->members[request->member_count++];
 
-	snprintf(request->members[i], MEMBER_SIZE,
+	snprintf(text, sizeof(*request->members),
 	    claim_kind(claim) == &kind_shared ? "s:%s" : "%s", token);
-	return request->members[i];
-}
-
-static const char *
-own_member(struct request *request, const struct claim *claim)
-{
-	return member_of(request, claim, claim->token);
+	return text;
 }
 
 static void
 add_former(struct request *request, const struct claim *claim)
 {
 	for (size_t i = 0; i < claim->former_count; i++)
-		ADD(request, member_of(request, claim, claim->former[i]));
+		ADD(request, member(request, claim, claim->former[i]));
 }
 
 /* The last arguments of the two scripts of a plain run may be missing. */
@@ -126,7 +98,7 @@ permits(struct request *request, const struct claim *claim)
 {
 	int count = claim_permits(claim);
 
-	return count > 0 ? request_number(request, count) : "";
+	return number_if(request, count > 0, count);
 }
 
 /* Several servers have no queue, and a try is not the last one. */
@@ -140,13 +112,6 @@ wait_word(struct request *request, const struct lock_config *config)
 	return config->max_waiters == CONFIG_ANY_WAITERS
 		   ? "-"
 		   : request_number(request, config->max_waiters);
-}
-
-/* A number that is given, or nothing. */
-static const char *
-number_if(struct request *request, bool given, int64_t value)
-{
-	return given ? request_number(request, value) : "";
 }
 
 static void
@@ -179,20 +144,22 @@ make_acquire(struct request *request, const struct claim *claim)
 {
 	const struct lock_config *config = claim->config;
 	bool has_policy = config_has_policy(config);
-	char *const *keys = claim->keys.all;
+	bool is_plain = claim->tier == CLAIM_PLAIN;
 
 	request->tag = ANSWER_TO_TRY;
-	if (claim->tier == CLAIM_PLAIN) {
-		request_script(request, config->kind->plain_acquire, keys, 1);
-		ADD(request, own_member(request, claim),
-		    request_number(request, config->ttl_ms),
-		    permits(request, claim));
+	request_script(request,
+	    is_plain ? config->kind->plain_acquire : config->kind->acquire,
+	    claim->keys.all,
+	    is_plain	 ? KEY_INFO
+	    : has_policy ? KEY_COUNT
+			 : KEY_NESTED);
+	ADD(request, member(request, claim, claim->token),
+	    request_number(request, config->ttl_ms));
+	if (is_plain) {
+		ADD(request, permits(request, claim));
 		return;
 	}
-	request_script(request, config->kind->acquire, keys,
-	    has_policy ? KEY_COUNT : KEY_NESTED);
-	ADD(request, own_member(request, claim),
-	    request_number(request, config->ttl_ms), claim->record,
+	ADD(request, claim->record,
 	    request_number(request, claim_life_ms(claim)),
 	    runs_life(request, claim), claim->waiter,
 	    wait_word(request, config), permits(request, claim),
@@ -206,16 +173,14 @@ make_acquire(struct request *request, const struct claim *claim)
 static void
 make_renewal(struct request *request, const struct claim *claim)
 {
-	char *const keys[] = {claim->keys.lock};
-
-	request_script(request, claim_kind(claim)->renew, keys, 1);
-	ADD(request, own_member(request, claim),
+	request_script(request, claim_kind(claim)->renew, claim->keys.all, 1);
+	ADD(request, member(request, claim, claim->token),
 	    request_number(request, claim->config->ttl_ms));
 	request->tag = ANSWER_TO_RENEWAL;
 }
 
 static void
-make_join(struct request *request, const struct claim *claim, bool again)
+make_join(struct request *request, const struct claim *claim)
 {
 	const struct lock_config *config = claim->config;
 	char *const keys[] = {claim->keys.lock, claim->keys.nested,
@@ -228,20 +193,12 @@ make_join(struct request *request, const struct claim *claim, bool again)
 		make_renewal(request, claim);
 		request->tag = ANSWER_TO_PLAIN_JOIN;
 	} else {
-		request_script(request, claim->outer->join, keys,
-		    again ? 2 : 3);
-		ADD(request, own_member(request, claim),
+		request_script(request, claim->outer->join, keys, 3);
+		ADD(request, member(request, claim, claim->token),
 		    request_number(request, config->ttl_ms), claim->run,
 		    request_number(request, 10 * config->ttl_ms));
 		request->tag = ANSWER_TO_JOIN;
 	}
-}
-
-static void
-make_heal(struct request *request, const struct claim *claim)
-{
-	request_script(request, &script_heal, &claim->keys.all[KEY_INFO], 6);
-	ADD(request, "hash", "list", "zset", "zset", "list", "set");
 }
 
 void
@@ -249,33 +206,45 @@ request_make(struct request *request, const struct claim *claim,
     enum request_what what)
 {
 	const struct key_names *keys = &claim->keys;
-	char *const info[] = {keys->info};
 	bool is_full = claim->tier == CLAIM_FULL;
 
 	request_begin(request);
-	request->more = what == REQUEST_LIFE || what == REQUEST_HEAD;
-	if (what == REQUEST_TRY && claim->outer == NULL) {
-		make_acquire(request, claim);
-	} else if (what == REQUEST_TRY || what == REQUEST_JOIN_AGAIN) {
-		make_join(request, claim, what == REQUEST_JOIN_AGAIN);
-	} else if (what == REQUEST_HEAL) {
-		make_heal(request, claim);
-	} else if (what == REQUEST_RENEWAL) {
+	switch (what) {
+	case REQUEST_TRY:
+		if (claim->outer == NULL)
+			make_acquire(request, claim);
+		else
+			make_join(request, claim);
+		break;
+	case REQUEST_HEAL:
+		request_script(request, &script_heal, &keys->all[KEY_INFO], 6);
+		ADD(request, "hash", "list", "zset", "zset", "list", "set");
+		break;
+	case REQUEST_RENEWAL:
 		make_renewal(request, claim);
-	} else if (what == REQUEST_LIFE && is_full) {
-		ADD(request, "PEXPIRE", keys->info,
-		    request_number(request, claim_life_ms(claim)));
-	} else if (what == REQUEST_HEAD) {
+		break;
+	case REQUEST_LIFE:
+		request->more = true;
+		if (is_full)
+			ADD(request, "PEXPIRE", keys->info,
+			    request_number(request, claim_life_ms(claim)));
+		break;
+	case REQUEST_HEAD:
+		request->tag = ANSWER_TO_HEAD;
+		request->more = true;
 		if (is_full)
 			ADD(request, "ZRANGE", keys->queue, "0", "0");
-		request->tag = ANSWER_TO_HEAD;
-	} else if (what == REQUEST_LEAVE_QUEUE) {
+		break;
+	case REQUEST_LEAVE_QUEUE:
 		ADD(request, "ZREM", keys->queue, claim->waiter);
-	} else if (what == REQUEST_LEAVE_ALIVE) {
+		break;
+	case REQUEST_LEAVE_ALIVE:
 		ADD(request, "ZREM", keys->alive, claim->waiter);
-	} else if (what == REQUEST_ORDER) {
-		request_script(request, &script_order, info, 1);
+		break;
+	case REQUEST_ORDER:
 		request->tag = ANSWER_TO_ORDER;
+		request_script(request, &script_order, &keys->all[KEY_INFO], 1);
+		break;
 	}
 }
 
@@ -285,25 +254,10 @@ void
 request_drop_former(struct request *request, const struct claim *claim,
     size_t which)
 {
-	char *const keys[] = {claim->keys.lock};
-
 	request_begin(request);
-	request_script(request, claim->config->kind->plain_release, keys, 1);
-	ADD(request, member_of(request, claim, claim->former[which]), "0");
-}
-
-static void
-make_plain_release(struct request *request, const struct claim *claim,
-    const struct request_end *end)
-{
-	char *const keys[] = {claim->keys.lock};
-
-	if (claim->outer != NULL)
-		return;
-	request_script(request, claim->config->kind->plain_release, keys, 1);
-	ADD(request, own_member(request, claim),
-	    request_number(request, end->keep_ms > 0 ? end->keep_ms : 0));
-	request->tag = ANSWER_TO_PLAIN_RELEASE;
+	request_script(request, claim->config->kind->plain_release,
+	    claim->keys.all, 1);
+	ADD(request, member(request, claim, claim->former[which]), "0");
 }
 
 /* Of a run that had a job: its grant, and what it has come to. */
@@ -311,17 +265,16 @@ static void
 add_run(struct request *request, const struct claim *claim,
     const struct request_run *run)
 {
+	request->grant[0] = request->end[0] = '\0';
 	if (claim->fence[0] != '\0')
-		ADD(request, print(request, "%s %" PRId64 " %s", claim->fence,
-				 claim->start, claim->record));
-	else
-		ADD(request, "");
-	if (run->status != REQUEST_NO_JOB && claim->fence[0] != '\0')
-		ADD(request,
-		    print(request, "%d %" PRId64 " %s", run->status,
-			run->waited_ms > 0 ? run->waited_ms : 0, run->reason));
-	else
-		ADD(request, "");
+		snprintf(request->grant, sizeof(request->grant),
+		    "%s %" PRId64 " %s", claim->fence, claim->start,
+		    claim->record);
+	if (claim->fence[0] != '\0' && run->status != REQUEST_NO_JOB)
+		snprintf(request->end, sizeof(request->end),
+		    "%d %" PRId64 " %s", run->status,
+		    run->waited_ms > 0 ? run->waited_ms : 0, run->reason);
+	ADD(request, request->grant, request->end);
 }
 
 static void
@@ -349,10 +302,18 @@ request_release(struct request *request, const struct claim *claim,
 	size_t count = 6;
 
 	request_begin(request);
+	if (claim->tier == CLAIM_PLAIN && claim->outer != NULL)
+		return;
 	if (claim->tier == CLAIM_PLAIN) {
-		make_plain_release(request, claim, end);
+		request->tag = ANSWER_TO_PLAIN_RELEASE;
+		request_script(request, claim->config->kind->plain_release,
+		    keys->all, 1);
+		ADD(request, member(request, claim, claim->token),
+		    request_number(request,
+			end->keep_ms > 0 ? end->keep_ms : 0));
 		return;
 	}
+	request->tag = ANSWER_TO_RELEASE;
 	needed[5] = end->run.status == REQUEST_NO_JOB && claim->outer == NULL
 			? claim->keys.doorbell
 			: claim->keys.nested;
@@ -361,7 +322,7 @@ request_release(struct request *request, const struct claim *claim,
 	if (claim->head[0] != '\0')
 		needed[count++] = claim->head_doorbell;
 	request_script(request, claim_kind(claim)->release, needed, count);
-	ADD(request, own_member(request, claim),
+	ADD(request, member(request, claim, claim->token),
 	    claim->was_queued || claim_kind(claim) != &kind_exclusive
 		? claim->waiter
 		: "");
@@ -369,7 +330,6 @@ request_release(struct request *request, const struct claim *claim,
 	ADD(request, request_number(request, claim_life_ms(claim)),
 	    runs_life(request, claim));
 	add_rest(request, claim, end);
-	request->tag = ANSWER_TO_RELEASE;
 }
 
 /* --- doorbells -------------------------------------------------------- */
@@ -378,8 +338,9 @@ void
 request_doorbell(struct request *request, const struct claim *claim, int64_t ms)
 {
 	request_begin(request);
-	ADD(request, "BLPOP", claim->keys.doorbell,
-	    print(request, "%.*f", ms % 1000 == 0 ? 0 : 3, (double)ms / 1000));
+	snprintf(request->end, sizeof(request->end), "%.*f",
+	    ms % 1000 == 0 ? 0 : 3, (double)ms / 1000);
+	ADD(request, "BLPOP", claim->keys.doorbell, request->end);
 }
 
 void
@@ -388,13 +349,15 @@ request_ring(struct request *request, const struct key_names *keys,
 {
 	size_t size = strlen(keys->doorbell) + 1;
 	char *needed[LIMIT_NOTIFY + 2] = {keys->queue, keys->alive};
-	char *doorbells = count > 0 ? malloc(count * size) : NULL;
 	struct waiter waiter;
+	char *doorbells;
 
 	request_begin(request);
+	if (count == 0)
+		return;
+	request->owned = doorbells = malloc(count * size);
 	if (doorbells == NULL)
 		return;
-	request_own(request, doorbells);
 	for (size_t i = 0; i < count; i++) {
 		if (!waiter_parse(&waiter, waiters[i]))
 			return;
@@ -411,10 +374,8 @@ void
 request_lengthen(struct request *request, const struct key_names *keys,
     const char *token, int64_t ms)
 {
-	char *const needed[] = {keys->lock};
-
 	request_begin(request);
-	request_script(request, &script_renew_exclusive, needed, 1);
+	request_script(request, &script_renew_exclusive, keys->all, 1);
 	ADD(request, token, request_number(request, ms));
 	request->tag = ANSWER_TO_RENEWAL;
 }

@@ -10,17 +10,17 @@
 
 #include "lock/answer.h"
 #include "lock/claim.h"
-#include "redis/pipeline.h"
+#include "lock/record.h"
+#include "redis/command.h"
 
 enum {
 	REQUEST_WORDS = 2 * LIMIT_NOTIFY + 16,
 	REQUEST_NUMBERS = 10,
-	REQUEST_OWNED = 4,
-	MEMBER_SIZE = TOKEN_SIZE + 2,
+	REQUEST_MEMBERS = CLAIM_FORMER_MAX + 1,
 };
 
 /* The words of a command. They point into the request, the claim, the names of
- * the keys and the answer that it was made from, and last as long as those. */
+ * the keys and the waiters that it was made from, and last as long as those. */
 struct request {
 	const struct script *script; /* as in command, like what follows */
 	int argc;		     /* 0: there is nothing to send */
@@ -29,13 +29,13 @@ struct request {
 	bool more;
 
 	const char *words[REQUEST_WORDS];
-	const char **more_words; /* NULL unless these were too few */
 	char numbers[REQUEST_NUMBERS][24];
 	size_t number_count;
-	char members[CLAIM_FORMER_MAX + 1][MEMBER_SIZE];
-	char *owned[REQUEST_OWNED]; /* to be freed */
-	size_t owned_count;
-	bool failed; /* memory is out */
+	char members[REQUEST_MEMBERS][TOKEN_SIZE + 2];
+	size_t member_count;
+	char grant[RECORD_SIZE + 48];
+	char end[96]; /* of a run, or the time for BLPOP */
+	void *owned;  /* to be freed, or NULL */
 };
 
 /* Each of the following fills in a request, which then needs this. */
@@ -43,8 +43,6 @@ void request_fini(struct request *request);
 
 enum request_what {
 	REQUEST_TRY, /* acquires the lock, or joins the outer run */
-	/* Joins it again, with the keys that this needs. */
-	REQUEST_JOIN_AGAIN,
 	/* Deletes helper keys of a wrong type. */
 	REQUEST_HEAL,
 	/* A renewal touches the lock's key alone (protocol rule R5). The two
@@ -111,12 +109,9 @@ void request_begin(struct request *request);
 /* A script with these keys. Its arguments follow. */
 void request_script(struct request *request, const struct script *script,
     char *const *keys, size_t count);
-/* Words, or arguments. The list ends with NULL. */
+/* Words, or arguments, that last as long as the request. */
 #define REQUEST_ADD(request, ...) \
 	request_add(request, (const char *const[]){__VA_ARGS__, NULL})
 void request_add(struct request *request, const char *const *words);
 const char *request_number(struct request *request, int64_t value);
-/* Takes a text that is freed with the request; NULL if memory was out. */
-const char *request_own(struct request *request, char *text);
-
 #endif

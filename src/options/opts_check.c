@@ -22,36 +22,6 @@
 	"ABCDEFGHIJKLMNOPQRSTUVWXYZ" \
 	"abcdefghijklmnopqrstuvwxyz0123456789_.:-"
 
-static void
-check_key(struct settings *settings, struct opts_key *key)
-{
-	char name[OPTS_KEY_MAX];
-	size_t length;
-
-	key->key = mem_printf("%s%s", settings->opts->prefix, key->name);
-	length = strlen(key->key);
-	if (*key->name == '\0')
-		settings_fail(settings, OPT_KEY, "the key is empty");
-	if (length > OPTS_KEY_MAX)
-		settings_fail(settings, OPT_KEY,
-		    "the key is longer than %d bytes", OPTS_KEY_MAX);
-	/* The keys beside a lock's own are named so. */
-	if (strstr(key->key, ":rlk:") != NULL ||
-	    strstr(key->key, ":rlkt:") != NULL)
-		settings_fail(settings, OPT_KEY,
-		    "a key can't contain ':rlk:' or ':rlkt:'");
-	/* The job gets them one a line. */
-	if (settings->opts->key_count > 1 && strchr(key->name, '\n') != NULL)
-		settings_fail(settings, OPT_KEY,
-		    "one of several keys can't contain a newline");
-	escape_quote(key->name, name, sizeof(name));
-	for (struct opts_key *other = settings->opts->keys; other < key;
-	     other++)
-		if (strcmp(other->name, key->name) == 0)
-			settings_fail(settings, OPT_KEY,
-			    "the same key is given twice: %s", name);
-}
-
 /* The option that asks for the action, which is not a run. */
 static enum option_id
 action_option(enum opts_action action)
@@ -151,14 +121,34 @@ static void
 check_keys(struct settings *settings, char **rest)
 {
 	struct opts *opts = settings->opts;
+	struct opts_key *end = opts->keys + opts->key_count;
+	char name[OPTS_KEY_MAX];
 
-	if (opts->key_count == 0) {
+	if (opts->key_count == 0)
 		refuse_without_key(settings, rest);
-		return;
-	}
-	for (size_t i = 0; i < opts->key_count; i++) {
-		check_key(settings, &opts->keys[i]);
-		opts->names = mem_append(opts->names, '\n', opts->keys[i].name);
+	for (struct opts_key *key = opts->keys; key < end; key++) {
+		key->key = mem_printf("%s%s", opts->prefix, key->name);
+		if (*key->name == '\0')
+			settings_fail(settings, OPT_KEY, "the key is empty");
+		if (strlen(key->key) > OPTS_KEY_MAX)
+			settings_fail(settings, OPT_KEY,
+			    "the key is longer than %d bytes", OPTS_KEY_MAX);
+		/* The keys beside a lock's own are named so. */
+		if (strstr(key->key, ":rlk:") != NULL ||
+		    strstr(key->key, ":rlkt:") != NULL)
+			settings_fail(settings, OPT_KEY,
+			    "a key can't contain ':rlk:' or ':rlkt:'");
+		/* The job gets them one a line. */
+		if (opts->key_count > 1 && strchr(key->name, '\n') != NULL)
+			settings_fail(settings, OPT_KEY,
+			    "one of several keys can't contain a newline");
+		escape_quote(key->name, name, sizeof(name));
+		for (const struct opts_key *other = opts->keys; other < key;
+		     other++)
+			if (strcmp(other->name, key->name) == 0)
+				settings_fail(settings, OPT_KEY,
+				    "the same key is given twice: %s", name);
+		opts->names = mem_append(opts->names, '\n', key->name);
 	}
 }
 

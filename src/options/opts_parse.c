@@ -26,20 +26,6 @@ set_defaults(struct settings *settings)
 	    settings->of[OPT_REDIS_URL].origin == ORIGIN_DEFAULT;
 }
 
-static void
-complete(struct settings *settings, char **rest)
-{
-	struct opts *opts = settings->opts;
-
-	opts_check(settings, rest);
-	if (settings->status == 0 && opts->action == OPTS_SHOW_CONFIG)
-		opts->shown = settings_text(settings);
-	else if (settings->status == 0)
-		credentials_fill(settings);
-	if (settings->status == 0 && opts->verbose)
-		environment_warn_unknown();
-}
-
 int
 opts_parse(struct opts *opts, int argc, char **argv)
 {
@@ -63,8 +49,15 @@ opts_parse(struct opts *opts, int argc, char **argv)
 	conf_files_apply(&files, &settings);
 	environment_read_one(&settings, OPT_REDIS_URL);
 	set_defaults(&settings);
-	if (!settings_are_final(&settings))
-		complete(&settings, rest);
+	if (!settings_are_final(&settings)) {
+		opts_check(&settings, rest);
+		if (settings.status == 0 && opts->action == OPTS_SHOW_CONFIG)
+			opts->shown = settings_text(&settings);
+		else if (settings.status == 0)
+			credentials_fill(&settings);
+		if (settings.status == 0 && opts->verbose)
+			environment_warn_unknown();
+	}
 	credentials_forget(opts);
 	conf_files_close(&files);
 	if (settings.status != 0)

@@ -104,15 +104,6 @@ set_replicas(struct opts *opts, const struct opts_row *row, const char *text)
 }
 
 static const char *
-add_key(struct opts *opts, const char *text)
-{
-	if (opts->key_count == OPTS_KEYS_MAX)
-		return "more than " TEXT_OF(OPTS_KEYS_MAX) " locks";
-	opts->keys[opts->key_count++].name = text;
-	return NULL;
-}
-
-static const char *
 add_server(struct opts *opts, const char *url)
 {
 	const char *reason;
@@ -200,7 +191,10 @@ set_value(struct settings *settings, const struct opts_row *row,
 	case OPTS_HOOK:
 		return add_hooks(settings, text);
 	case OPTS_KEY:
-		return add_key(opts, text);
+		if (opts->key_count == OPTS_KEYS_MAX)
+			return "more than " TEXT_OF(OPTS_KEYS_MAX) " locks";
+		opts->keys[opts->key_count++].name = text;
+		return NULL;
 	case OPTS_SERVER:
 		return add_servers(opts, text, servers != ORIGIN_COMMAND_LINE);
 	case OPTS_FALLBACK_SERVER: /* the application's: ours has precedence */

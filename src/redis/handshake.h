@@ -5,16 +5,17 @@
 #define HANDSHAKE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "redis/pipeline.h"
+#include "redis/command.h"
 #include "redis/url.h"
 #include "redis/value.h"
 
 #define HANDSHAKE_WORDS_MAX 256
 
 struct greeting {
-	const char *command; /* a single word */
+	const char *command; /* a single word, or NULL: there is none */
 	/* Its answer: NULL, or why this server cannot be used. */
 	const char *(*judge)(void *arg, const struct value *value);
 	/* Such a server never can: it refuses us. Otherwise it is left, as
@@ -31,23 +32,31 @@ struct handshake {
 	 * empty when it did not. */
 	char refusal[HANDSHAKE_WORDS_MAX];
 	const char *misfit; /* why this server must be left; else NULL */
+	int64_t greet_by;   /* until then; CLOCK_NEVER once it is answered */
 	/* An error of the server that may be followed by a hang-up, or empty.
 	 */
 	char complaint[HANDSHAKE_WORDS_MAX];
 };
 
-/* Begins a new handshake: forgets what came of the last one. 0, or -1 as
- * pipeline_append. */
-int handshake_append(struct handshake *handshake, struct pipeline *pipeline,
+enum { HANDSHAKE_STEPS = 4 };
+
+/* The commands, and room for their words. */
+struct handshake_steps {
+	struct command commands[HANDSHAKE_STEPS];
+	size_t count;
+	const char *words[HANDSHAKE_STEPS][4];
+	char db[16], name[32];
+};
+
+/* Begins a new handshake: forgets what came of the last one. What the steps
+ * point at lasts until the next one begins. */
+void handshake_begin(struct handshake *handshake, struct handshake_steps *steps,
     const struct endpoint *to, int64_t deadline);
 
 void handshake_fini(struct handshake *handshake);
 
 /* Whether the server has said that it is full: then it hangs up. */
 bool handshake_hangs_up(const struct handshake *handshake);
-
-/* When the greeting must be answered. */
-void handshake_hurry(struct pipeline *pipeline, int64_t deadline);
 
 /* The first refusal counts. */
 void handshake_refuse(struct handshake *handshake, const char *why);

@@ -139,7 +139,6 @@ check_order(const struct value *reply)
 	require(strlen(answer->by.label) <= LIMIT_LABEL);
 	require(*answer->by.pid != '\0' && *answer->by.host != '\0');
 	holder_text_format_by(&answer->by, text, sizeof(text));
-	free(answer);
 }
 
 static void

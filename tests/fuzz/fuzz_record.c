@@ -26,12 +26,14 @@ check_again(struct holder *holder, const char *command)
 	    .is_pause = holder->state == HOLDER_PAUSED,
 	    .label = holder->label,
 	    .command = command};
-	char *record = record_make(&config, holder);
+	char record[RECORD_SIZE];
 	char again_command[LIMIT_LONG_TEXT + 1];
 	struct record_words words = {record};
 	struct holder again;
 
-	require(record != NULL && strpbrk(record, "|\n\r\t\x7f") == NULL);
+	record_make(record, &config, holder);
+	require(strlen(record) < RECORD_SIZE &&
+		strpbrk(record, "|\n\r\t\x7f") == NULL);
 	record_read(&words, &again, again_command, sizeof(again_command));
 	require(*words.at == '\0');
 	require(again.state == holder->state);
@@ -41,7 +43,6 @@ check_again(struct holder *holder, const char *command)
 	require(strcmp(again.user, holder->user) == 0);
 	require(strcmp(again.label, holder->label) == 0);
 	require(strcmp(again_command, command) == 0);
-	free(record);
 }
 
 static void

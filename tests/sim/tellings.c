@@ -508,10 +508,13 @@ fate_of(const char *key, const struct actor *looker)
 		fate.is_clear &= run->outer == NULL || world.calm;
 		if (run->outer != NULL)
 			continue;
-		/* It leaves nothing behind, but is shown while it runs. */
+		/* It leaves nothing behind, but is shown while it runs, and
+		 * after its lock was taken from it. */
 		if (run->opts->history_ms == 0) {
-			fate.is_clear &= !known_may_hold(run, key,
-			    looker->begun_at, looker->ended_at);
+			fate.is_clear &=
+			    !known_is_excused(run) &&
+			    !known_may_hold(run, key, looker->begun_at,
+				looker->ended_at);
 			continue;
 		}
 		if (run->granted_at < 0 ||

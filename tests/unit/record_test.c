@@ -17,10 +17,10 @@ static struct holder self = {.pid = "4121", .host = "web-3", .user = "deploy"};
 static void
 is_record(const char *want, const char *what)
 {
-	char *record = record_make(&config, &self);
+	char record[RECORD_SIZE];
 
+	record_make(record, &config, &self);
 	is_text(record, want, what);
-	free(record);
 }
 
 static void
@@ -185,7 +185,7 @@ static void
 test_lengths(void)
 {
 	static char label[LIMIT_LABEL + 2], command[LIMIT_LONG_TEXT + 2];
-	char read_command[LIMIT_LONG_TEXT + 1], *record;
+	char read_command[LIMIT_LONG_TEXT + 1], record[RECORD_SIZE];
 	struct record_words at;
 	struct holder read;
 
@@ -195,7 +195,7 @@ test_lengths(void)
 	memset(self.user, '\n', sizeof(self.user) - 1);
 	config.label = label;
 	config.command = command;
-	record = record_make(&config, &self);
+	record_make(record, &config, &self);
 	at.at = record;
 	record_read(&at, &read, read_command, sizeof(read_command));
 	is_int((int64_t)strlen(read.label), LIMIT_LABEL, "a label is cut");
@@ -211,7 +211,6 @@ test_lengths(void)
 	is_text(read.host, self.host, "  and its host");
 	ok(strlen(read_command) > LIMIT_LONG_TEXT / 2,
 	    "  and most of its command");
-	free(record);
 	config.label = "";
 	config.command = "backup";
 	strcpy(self.host, "web-3");
