@@ -105,7 +105,7 @@ permits(struct request *request, const struct claim *claim)
 static const char *
 wait_word(struct request *request, const struct lock_config *config)
 {
-	if (config->server_count > 1)
+	if (config_is_vote(config))
 		return "?";
 	if (!config->wait)
 		return "";
@@ -134,7 +134,7 @@ add_policies(struct request *request, const struct claim *claim)
 static const char *
 runs_life(struct request *request, const struct claim *claim)
 {
-	bool is_kept = claim->outer == NULL && claim->config->server_count == 1;
+	bool is_kept = claim->outer == NULL && !config_is_vote(claim->config);
 
 	return request_number(request, is_kept ? claim->config->history_ms : 0);
 }

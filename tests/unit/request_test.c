@@ -18,8 +18,7 @@
 
 static const struct endpoint server = {.cluster = false};
 static const struct lock_config plain = {.key = "job",
-    .servers = &server,
-    .server_count = 1,
+    .server = &server,
     .ttl_ms = 30000,
     .wait = true,
     .expect_ms = -1,
@@ -85,8 +84,7 @@ test_try(void)
 	is_try(TRY " 7", "one among seven at most");
 	config.max_waiters = 0;
 	is_try(TRY " 0", "one that waits only alone");
-	config.server_count = 3;
-	config.servers = (const struct endpoint[3]){server, server, server};
+	config.vote_ms = 500;
 	config.history_ms = 60000;
 	is_try(TRY " ?", "one of several servers, which have no queue");
 	config.history_ms = 86400000;

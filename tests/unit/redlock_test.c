@@ -1,0 +1,231 @@
+/* When the votes of several servers decide. */
+#include "lock/redlock.h"
+
+#include "tap.h"
+
+#define LENGTH(array) (sizeof(array) / sizeof(*(array)))
+
+static const char *const names[] = {[REDLOCK_WAIT] = "wait",
+    [REDLOCK_YES] = "yes",
+    [REDLOCK_NO] = "no",
+    [REDLOCK_FAILED] = "failed"};
+
+static void
+test_majority(void)
+{
+	static const size_t majorities[] = {1, 1, 2, 2, 3, 3, 4, 4, 5};
+
+	for (size_t size = 1; size < LENGTH(majorities); size++)
+		is_int((int64_t)redlock_majority(size),
+		    (int64_t)majorities[size], "majority");
+}
+
+static void
+test_patience(void)
+{
+	is_int(redlock_patience_ms(1000), 50, "a twentieth, at least 50 ms");
+	is_int(redlock_patience_ms(4000), 200, "a twentieth");
+	is_int(redlock_patience_ms(30000), 500, "at most 500 ms");
+}
+
+/* --- grants ----------------------------------------------------------- */
+
+/* One letter for each server: y(es), n(o), g (no: the outer run's lock is
+ * gone), - (absent), x (absent for good), o(ut). */
+static struct redlock_votes
+parse(const char *letters)
+{
+	struct redlock_votes votes = {.size = strlen(letters)};
+
+	for (; *letters != '\0'; letters++) {
+		votes.yes += *letters == 'y';
+		votes.no += *letters == 'n' || *letters == 'g';
+		votes.gone += *letters == 'g';
+		votes.permanent += *letters == 'x';
+		votes.out += *letters == 'o';
+	}
+	return votes;
+}
+
+static void
+test_grants(void)
+{
+	static const struct {
+		const char *letters, *decision;
+	} cases[] = {
+	    {"ooooo", "wait"},
+	    {"ynyno", "wait"},
+	    {"yyyoo", "yes"},
+	    {"yyyxx", "yes"},
+	    {"yynnn", "no"},
+	    {"yynn-", "no"},
+	    {"yygg-", "failed"},
+	    {"yggo-", "wait"},
+	    {"ygg", "no"},
+	    {"yg-", "failed"},
+	    {"ooxxx", "wait"},
+	    {"yyxxx", "failed"},
+	    {"nnnxx", "no"},
+	    {"nnxxx", "failed"},
+	    {"yy--", "failed"},
+	    {"yynn", "no"},
+	    {"y-", "failed"},
+	    {"y", "yes"},
+	    {"n", "no"},
+	};
+
+	for (size_t i = 0; i < LENGTH(cases); i++) {
+		struct redlock_votes votes = parse(cases[i].letters);
+
+		is_text(names[redlock_decide(&votes)], cases[i].decision,
+		    cases[i].letters);
+	}
+}
+
+static bool
+is_sound_grant(const char *letters)
+{
+	const struct redlock_votes votes = parse(letters);
+	size_t majority = redlock_majority(votes.size);
+	enum redlock_decision decision = redlock_decide(&votes);
+
+	if ((decision == REDLOCK_YES) != (votes.yes >= majority))
+		return false;
+	if (decision == REDLOCK_WAIT)
+		return votes.out > 0;
+	if (decision != REDLOCK_YES && votes.yes + votes.out >= majority)
+		return false;
+	if (decision == REDLOCK_NO)
+		return votes.no > 0 && votes.yes + votes.no >= majority;
+	return true;
+}
+
+/* --- releases --------------------------------------------------------- */
+
+/* One letter for each server: y(es), r (yes, but too few replicas have it),
+ * n(o), l (no: it has lost the lock), - (it has not been heard of), o(pen), u
+ * (open, and not sent); t: the time for those is over. */
+static struct redlock_releases
+parse_releases(const char *letters)
+{
+	struct redlock_releases releases = {0};
+
+	for (; *letters != '\0'; letters++) {
+		releases.size += *letters != 't';
+		releases.freed += *letters == 'y' || *letters == 'r';
+		releases.replicated += *letters == 'y';
+		releases.denied += *letters == 'n' || *letters == 'l';
+		releases.lost += *letters == 'l';
+		releases.open += *letters == 'o' || *letters == 'u';
+		releases.unsent += *letters == 'u';
+		releases.over = releases.over || *letters == 't';
+	}
+	return releases;
+}
+
+static void
+test_releases(void)
+{
+	static const struct {
+		const char *letters, *decision;
+	} cases[] = {
+	    {"ooooo", "wait"},
+	    {"oooot", "wait"},
+	    {"ynyno", "wait"},
+	    {"ynynot", "yes"},
+	    {"yyyoo", "yes"},
+	    {"yyyuo", "wait"},
+	    {"yyyuot", "yes"},
+	    {"yyroo", "wait"},
+	    {"yyroot", "yes"},
+	    {"yyyro", "yes"},
+	    {"rrr--", "yes"},
+	    {"yynnn", "yes"},
+	    {"yylll", "no"},
+	    {"lllou", "wait"},
+	    {"lllout", "no"},
+	    {"yy---", "failed"},
+	    {"nnn--", "failed"},
+	    {"y-", "failed"},
+	    {"yu", "wait"},
+	    {"yut", "wait"},
+	};
+
+	for (size_t i = 0; i < LENGTH(cases); i++) {
+		struct redlock_releases releases =
+		    parse_releases(cases[i].letters);
+
+		is_text(names[redlock_decide_release(&releases)],
+		    cases[i].decision, cases[i].letters);
+	}
+}
+
+static bool
+is_sound_release(const char *letters)
+{
+	const struct redlock_releases releases = parse_releases(letters);
+	size_t majority = redlock_majority(releases.size);
+
+	switch (redlock_decide_release(&releases)) {
+	case REDLOCK_WAIT:
+		return releases.open > 0;
+	case REDLOCK_YES:
+		return releases.freed > 0 &&
+		       (releases.unsent == 0 || releases.over) &&
+		       releases.freed + releases.denied >= majority;
+	case REDLOCK_NO:
+		return releases.lost >= majority;
+	case REDLOCK_FAILED:
+		return releases.open == 0 && releases.lost < majority &&
+		       releases.replicated < majority;
+	default:
+		return false;
+	}
+}
+
+/* --- what holds for all votes ----------------------------------------- */
+
+/* Goes through all votes of so many servers. */
+static size_t
+count_unsound(size_t size, const char *kinds,
+    bool (*is_sound)(const char *letters))
+{
+	char letters[8] = "";
+	size_t unsound = 0, total = 1;
+
+	for (size_t i = 0; i < size; i++)
+		total *= strlen(kinds);
+	for (size_t n = 0; n < total; n++) {
+		size_t rest = n;
+
+		for (size_t i = 0; i < size; i++) {
+			letters[i] = kinds[rest % strlen(kinds)];
+			rest /= strlen(kinds);
+		}
+		if (!is_sound(letters) && unsound++ == 0)
+			printf("# %s\n", letters);
+	}
+	return unsound;
+}
+
+static void
+test_all_votes(void)
+{
+	for (size_t size = 1; size <= 5; size++) {
+		ok(count_unsound(size, "yng-xo", is_sound_grant) == 0,
+		    "grants of %zu servers", size);
+		ok(count_unsound(size, "yrnl-ou", is_sound_release) == 0,
+		    "releases of %zu servers", size);
+	}
+}
+
+int
+main(void)
+{
+	test_majority();
+	test_patience();
+	test_grants();
+	test_releases();
+	test_all_votes();
+	return tap_done();
+}
