@@ -22,54 +22,42 @@ client_forget_failure(struct client *client)
 	client->is_transient = false;
 }
 
-static void
-set_failure(struct client *client, enum ending_reason failure, const char *what,
-    const struct question *question)
-{
-	client->failure = failure;
-	reply_describe(client->error, sizeof(client->error), what,
-	    question->label, question->error);
-}
-
-void
-client_fail(struct client *client, enum ending_reason failure, const char *what,
-    const char *why)
-{
-	client->failure = failure;
-	reply_describe(client->error, sizeof(client->error), what,
-	    server_label(client->enquiry.server), why);
-}
-
 void
 client_take(struct client *client, const struct question *question,
     client_read *read, void *arg)
 {
+	enum ending_reason failure = ENDING_SERVER_ERROR;
+	const char *what = "error from", *label = question->label;
+	const char *why = question->error;
+
 	if (question->outcome == QUESTION_SILENT) {
 		client->failure = ENDING_UNAVAILABLE;
 		client->is_transient = !question->is_permanent;
-		snprintf(client->error, sizeof(client->error), "%s",
-		    question->error);
-	} else if (question->outcome == QUESTION_TOO_FEW) {
-		client->is_transient = true;
-		set_failure(client, ENDING_UNAVAILABLE, "too few replicas of",
-		    question);
-	} else if (question->outcome == QUESTION_ANSWERED) {
+		snprintf(client->error, sizeof(client->error), "%s", why);
+		return;
+	}
+	if (question->outcome == QUESTION_ANSWERED) {
 		if (read(arg, question->value) == 0)
 			return;
-		client_fail(client, ENDING_SERVER_ERROR,
-		    "unexpected answer from", "not that of our command");
+		what = "unexpected answer from";
+		label = server_label(client->enquiry.server);
+		why = "not that of our command";
+	} else if (question->outcome == QUESTION_TOO_FEW) {
+		failure = ENDING_UNAVAILABLE;
+		what = "too few replicas of";
+		client->is_transient = true;
 	} else if (question->verdict == VERDICT_REFUSED) {
 		/* Also AUTH or SELECT: then the answer may be of another db. */
-		set_failure(client, ENDING_REFUSED, "refused by", question);
+		failure = ENDING_REFUSED;
+		what = "refused by";
+	} else if (question->verdict == VERDICT_WRONGTYPE) {
+		failure = ENDING_NOT_A_LOCK;
 	} else {
 		client->is_transient |= question->verdict == VERDICT_RETRY ||
 					question->verdict == VERDICT_ANEW;
-		set_failure(client,
-		    question->verdict == VERDICT_WRONGTYPE
-			? ENDING_NOT_A_LOCK
-			: ENDING_SERVER_ERROR,
-		    "error from", question);
 	}
+	client->failure = failure;
+	reply_describe(client->error, sizeof(client->error), what, label, why);
 }
 
 /* --- asking ------------------------------------------------------------- */

@@ -55,9 +55,6 @@ void client_take(struct client *client, const struct question *question,
     client_read *read, void *arg);
 
 void client_forget_failure(struct client *client);
-/* "WHAT SERVER: WHY" */
-void client_fail(struct client *client, enum ending_reason failure,
-    const char *what, const char *why);
 /* Emits the failure, and returns its exit code. */
 int client_report_failure(const struct client *client);
 

@@ -31,28 +31,17 @@ read_number(void *arg, const struct value *value)
 	return value_integer(value, arg) ? 0 : -1;
 }
 
-/* What is known of the hold lives as long, if the access rules permit that. */
-static void
-keep_known(struct client *client, const char *info, int64_t ms)
-{
-	char life[24];
-	const char *left[] = {"PTTL", info, NULL};
-	const char *expire[] = {"PEXPIRE", info, life, NULL};
-	int64_t left_ms;
-
-	snprintf(life, sizeof(life), "%" PRId64, ms + KNOWN_LONGER_MS);
-	if (client_ask(client, NULL, left, read_number, &left_ms) &&
-	    left_ms < ms + KNOWN_LONGER_MS)
-		client_ask(client, NULL, expire, client_ignore, NULL);
-}
-
 /* The lease only ever becomes longer, so a command that was delayed on the way
  * does no harm. */
 static int
 extend(struct client *client, const struct key_names *keys, const char *token,
     int64_t left_ms)
 {
-	int64_t ms = client->opts->hold_ms;
+	int64_t ms = client->opts->hold_ms, known_ms = ms + KNOWN_LONGER_MS;
+	int64_t known_left_ms;
+	char life[24];
+	const char *left[] = {"PTTL", keys->info, NULL};
+	const char *expire[] = {"PEXPIRE", keys->info, life, NULL};
 	struct request request;
 	bool ours, replied;
 
@@ -67,7 +56,13 @@ extend(struct client *client, const struct key_names *keys, const char *token,
 		client->enquiry.replicas = 0;
 		if (!ours)
 			return client_end(client, ENDING_HOLD_OVER, NULL, NULL);
-		keep_known(client, keys->info, ms);
+		/* What is known of the hold lives as long, if the access rules
+		 * permit that. */
+		snprintf(life, sizeof(life), "%" PRId64, known_ms);
+		if (client_ask(client, NULL, left, read_number,
+			&known_left_ms) &&
+		    known_left_ms < known_ms)
+			client_ask(client, NULL, expire, client_ignore, NULL);
 	}
 	client_emit(client, (struct event){.type = EVENT_HELD,
 				.ms = left_ms < ms ? ms : left_ms});

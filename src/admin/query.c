@@ -115,19 +115,6 @@ read_grant(struct record_words *words, struct look_run *run, int64_t now_ms)
 	record_read(words, &run->who, NULL, 0);
 }
 
-/* A run of the history: end, status, ms waited, reason, and its grant. */
-static void
-read_run(const char *text, struct look_run *run, int64_t now_ms)
-{
-	struct record_words words = {text};
-
-	run->end_ms = record_time(&words, now_ms);
-	run->status = (int)record_number(&words, LIMIT_STATUS);
-	run->waited_ms = record_number(&words, LIMIT_AGE_MS);
-	record_word(&words, run->reason, sizeof(run->reason));
-	read_grant(&words, run, now_ms);
-}
-
 /* The one that has started last is the first, and so many are known at most. */
 static void
 add_run(struct look *look, const struct look_run *run)
@@ -232,14 +219,20 @@ take_holders(struct cursor *values, struct look *look)
 		take_holder(values, &look->holders[look->listed++], look);
 }
 
-/* The runs of the history follow. */
+/* The runs of the history, each with end, status, ms waited, reason, and its
+ * grant. */
 static void
 take_runs(struct cursor *values, struct look *look)
 {
 	while (cursor_has_more(values)) {
 		struct look_run run = {.exists = true};
+		struct record_words words = {cursor_text(values, LIMIT_ENTRY)};
 
-		read_run(cursor_text(values, LIMIT_ENTRY), &run, look->now_ms);
+		run.end_ms = record_time(&words, look->now_ms);
+		run.status = (int)record_number(&words, LIMIT_STATUS);
+		run.waited_ms = record_number(&words, LIMIT_AGE_MS);
+		record_word(&words, run.reason, sizeof(run.reason));
+		read_grant(&words, &run, look->now_ms);
 		add_run(look, &run);
 	}
 	if (look->run_count > 0)
@@ -264,62 +257,37 @@ read_success(struct look *look, const char *text)
 	    run.fence);
 }
 
-static void
-read_expectation(struct look *look, const char *period, const char *since)
-{
-	struct record_words words = {period};
-	int64_t ms = record_number(&words, LIMIT_AGE_MS);
-
-	look->expect_ms = ms > 0 ? ms : 0;
-	check_number(look, *period == '\0' || ms >= 0, "expect");
-	words.at = since;
-	look->expect_since_ms = record_time(&words, look->now_ms);
-	check_number(look, look->expect_ms == 0 || look->expect_since_ms != 0,
-	    "since when that is expected");
-}
-
-/* Whether the entry is that of the exclusive holder. */
-static bool
-is_entry_of_holder(const struct look *look, const char *entry)
-{
-	size_t length = strcspn(entry, " ");
-
-	return look->kind == 'x' && look->listed > 0 &&
-	       strlen(look->holders[0].token) == length &&
-	       strncmp(look->holders[0].token, entry, length) == 0;
-}
-
 /* What :i says: see look.lua. */
 static void
 take_known(struct cursor *values, struct look *look)
 {
 	const char *fence = cursor_text(values, LIMIT_ENTRY), *period, *entry;
 	struct record_words words = {fence};
+	int64_t ms;
+	bool holds;
 
 	look->has_info = look->has_info || *fence != '\0';
 	if (*fence != '\0')
 		read_fence(&words, look->fence);
 	check_number(look, *fence == '\0' || *look->fence != '\0', "the fence");
 	read_success(look, cursor_text(values, LIMIT_ENTRY));
-	period = cursor_text(values, LIMIT_ENTRY);
-	read_expectation(look, period, cursor_text(values, LIMIT_ENTRY));
+	words.at = period = cursor_text(values, LIMIT_ENTRY);
+	ms = record_number(&words, LIMIT_AGE_MS);
+	look->expect_ms = ms > 0 ? ms : 0;
+	check_number(look, *period == '\0' || ms >= 0, "expect");
+	words.at = cursor_text(values, LIMIT_ENTRY);
+	look->expect_since_ms = record_time(&words, look->now_ms);
+	check_number(look, look->expect_ms == 0 || look->expect_since_ms != 0,
+	    "since when that is expected");
 	entry = cursor_text(values, LIMIT_ENTRY);
-	add_present_run(look, entry, is_entry_of_holder(look, entry));
+	/* It is that of the exclusive holder, or of one that has died. */
+	holds =
+	    look->kind == 'x' && look->listed > 0 &&
+	    strlen(look->holders[0].token) == strcspn(entry, " ") &&
+	    strncmp(look->holders[0].token, entry, strcspn(entry, " ")) == 0;
+	add_present_run(look, entry, holds);
 	while (cursor_has_more(values))
 		cursor_text(values, LIMIT_ENTRY);
-}
-
-/* By the ticket, in us; those of pauses lie far below. */
-static int64_t
-waiting_since(const char *ticket, int64_t now_ms)
-{
-	double us = strtod(ticket, NULL);
-	int64_t ms;
-
-	if (us < (double)LIMIT_FRONT_US)
-		us += (double)LIMIT_FRONT_US;
-	ms = us >= 0 && us < 9e15 ? (int64_t)(us / 1000) : now_ms;
-	return now_ms > ms ? now_ms - ms : 0;
 }
 
 static void
@@ -331,14 +299,19 @@ take_queue(struct cursor *values, struct look *look)
 	while (look->queued < count && !values->bad) {
 		struct look_waiter *waiter = &look->queue[look->queued++];
 		struct waiter parsed;
+		double us;
+		int64_t ms;
 
 		waiter->id = mem_strdup(cursor_text(values, SIZE_MAX));
 		parsed = waiter_read(waiter->id);
 		waiter->pid = mem_strndup(parsed.pid, strcspn(parsed.pid, "@"));
 		waiter->host = mem_strdup(parsed.host);
-		waiter->waiting_ms =
-		    waiting_since(cursor_text(values, LIMIT_TEXT),
-			look->now_ms);
+		/* By the ticket, in us; those of pauses lie far below. */
+		us = strtod(cursor_text(values, LIMIT_TEXT), NULL);
+		if (us < (double)LIMIT_FRONT_US)
+			us += (double)LIMIT_FRONT_US;
+		ms = us >= 0 && us < 9e15 ? (int64_t)(us / 1000) : look->now_ms;
+		waiter->waiting_ms = look->now_ms > ms ? look->now_ms - ms : 0;
 	}
 }
 

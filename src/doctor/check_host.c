@@ -143,34 +143,17 @@ count_processes(void)
 }
 
 static void
-compare_processes(struct findings *findings, int64_t used, uintmax_t limit)
+check_processes(struct findings *findings)
 {
 	static const char remedy[] =
 	    "raise the limit: ulimit -u, or TasksMax of the unit";
-
-	if (limit >= (uintmax_t)used + PROCESSES_SPARE)
-		findings_add(findings, FINDING_OK, "processes", NULL,
-		    "%" PRId64 " in use, the limit is %ju", used, limit);
-	else if (limit <= (uintmax_t)used)
-		findings_add(findings, EXITCODE_RESOURCE, "processes", remedy,
-		    "%" PRId64 " in use, the limit is %ju: the guard cannot "
-		    "start",
-		    used, limit);
-	else
-		findings_add(findings, FINDING_WARNING, "processes", remedy,
-		    "%" PRId64 " in use, the limit is %ju: the guard and the "
-		    "job may not start",
-		    used, limit);
-}
-
-static void
-check_processes(struct findings *findings)
-{
 	struct rlimit limit;
+	uintmax_t most;
 	int64_t used;
 
 	if (getrlimit(RLIMIT_NPROC, &limit) == -1)
 		return;
+	most = limit.rlim_cur;
 	if (limit.rlim_cur == RLIM_INFINITY || geteuid() == 0) {
 		findings_add(findings, FINDING_OK, "processes", NULL,
 		    "no limit%s",
@@ -180,10 +163,20 @@ check_processes(struct findings *findings)
 	used = count_processes();
 	if (used < 0)
 		findings_add(findings, FINDING_NOTE, "processes", NULL,
-		    "how many are in use is not known, the limit is %ju",
-		    (uintmax_t)limit.rlim_cur);
+		    "how many are in use is not known, the limit is %ju", most);
+	else if (most >= (uintmax_t)used + PROCESSES_SPARE)
+		findings_add(findings, FINDING_OK, "processes", NULL,
+		    "%" PRId64 " in use, the limit is %ju", used, most);
+	else if (most <= (uintmax_t)used)
+		findings_add(findings, EXITCODE_RESOURCE, "processes", remedy,
+		    "%" PRId64 " in use, the limit is %ju: the guard cannot "
+		    "start",
+		    used, most);
 	else
-		compare_processes(findings, used, limit.rlim_cur);
+		findings_add(findings, FINDING_WARNING, "processes", remedy,
+		    "%" PRId64 " in use, the limit is %ju: the guard and the "
+		    "job may not start",
+		    used, most);
 }
 
 static void

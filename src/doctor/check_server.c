@@ -528,25 +528,6 @@ gather_facts(const struct visit *visit, const struct question *questions,
 	return facts;
 }
 
-static void
-identify(struct visit *visit, const char *facts)
-{
-	const struct enquiry *enquiry = &visit->enquiry;
-	struct check_identity *identity = &visit->identity;
-	bool is_unix = enquiry->endpoint->transport == URL_UNIX;
-
-	*identity = (struct check_identity){.label = enquiry->endpoint->label,
-	    .uptime_s = info_number(facts, "uptime_in_seconds"),
-	    .clock = check_contact_offset(&visit->samples)};
-	info_text(facts, "run_id", identity->run_id, sizeof(identity->run_id));
-	info_text(facts, "save_rules", visit->save_rules,
-	    sizeof(visit->save_rules));
-	if (!server_address(enquiry->server, identity->address,
-		sizeof(identity->address)))
-		snprintf(identity->address, sizeof(identity->address), "%s",
-		    is_unix ? "localhost" : "");
-}
-
 char *
 check_server_facts(struct visit *visit)
 {
@@ -580,12 +561,26 @@ check_server_facts(struct visit *visit)
 bool
 check_server(struct visit *visit, bool *is_node)
 {
-	visit->facts = check_server_facts(visit);
-	if (visit->facts == NULL)
+	const struct enquiry *enquiry = &visit->enquiry;
+	struct check_identity *identity = &visit->identity;
+	bool is_unix = enquiry->endpoint->transport == URL_UNIX;
+	const char *facts;
+
+	facts = visit->facts = check_server_facts(visit);
+	if (facts == NULL)
 		return false;
-	identify(visit, visit->facts);
-	*is_node = info_is(visit->facts, "mode", "cluster");
-	if (check_server_rows(visit->facts, visit->findings))
+	*identity = (struct check_identity){.label = enquiry->endpoint->label,
+	    .uptime_s = info_number(facts, "uptime_in_seconds"),
+	    .clock = check_contact_offset(&visit->samples)};
+	info_text(facts, "run_id", identity->run_id, sizeof(identity->run_id));
+	info_text(facts, "save_rules", visit->save_rules,
+	    sizeof(visit->save_rules));
+	if (!server_address(enquiry->server, identity->address,
+		sizeof(identity->address)))
+		snprintf(identity->address, sizeof(identity->address), "%s",
+		    is_unix ? "localhost" : "");
+	*is_node = info_is(facts, "mode", "cluster");
+	if (check_server_rows(facts, visit->findings))
 		return true;
 	free(visit->facts);
 	visit->facts = NULL;

@@ -63,6 +63,9 @@ on_question_reply(void *arg, const struct reply *reply)
 		send_question(question, reply->again, false);
 		return;
 	}
+	if (reply->kind == REPLY_NO_ACCESS &&
+	    question->verdict == VERDICT_AGAIN)
+		question->verdict = VERDICT_REFUSED; /* redirected too often */
 	enquiry->unanswered--;
 	enquiry->heard_at = clock_now();
 	question->took_us = clock_now_us() - question->sent_us;

@@ -50,24 +50,6 @@ read_text(int proc, pid_t pid, const char *name, char *text, size_t size)
 	return got;
 }
 
-/* False if there is no such process. */
-static bool
-read_name(int proc, pid_t pid, char name[PROCESS_NAME_SIZE])
-{
-	char path[32];
-	ssize_t got;
-	int fd;
-
-	snprintf(path, sizeof(path), "%d/comm", (int)pid);
-	fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
-	if (fd == -1)
-		return false;
-	got = read(fd, name, PROCESS_NAME_SIZE - 1);
-	close(fd);
-	name[got > 0 ? got : 0] = '\0';
-	return got > 0;
-}
-
 bool
 process_is_above(pid_t pid)
 {
@@ -84,8 +66,10 @@ process_is_above(pid_t pid)
 		if (is_above || !process_read(proc, process.parent, &process))
 			break;
 	}
-	is_above = is_above && read_name(proc, getpid(), own) &&
-		   read_name(proc, pid, name) && strcmp(own, name) == 0;
+	is_above = is_above &&
+		   read_text(proc, getpid(), "comm", own, sizeof(own)) != -1 &&
+		   read_text(proc, pid, "comm", name, sizeof(name)) != -1 &&
+		   strcmp(own, name) == 0;
 	close(proc);
 	return is_above;
 }

@@ -161,6 +161,13 @@ on_doorbell(void *arg, const struct reply *reply)
 	if (lock->state != LOCK_ACQUIRING)
 		return;
 	lock->command = LOCK_NONE_OUT;
+	if (reply_judge(reply) == VERDICT_AGAIN) {
+		if (lock_may_repeat(lock, reply))
+			wait_for_turn(lock);
+		else
+			lock_retry(lock, silence_ends_at(lock));
+		return;
+	}
 	if (error == NULL) {
 		if (answer_is_ring(reply->value))
 			lock->queue.watches_head = true;
@@ -197,8 +204,10 @@ wait_for_turn(struct lock *lock)
 	struct request request;
 
 	lock_due_in(lock, ms);
-	if (lock->queue.way != QUEUE_DOORBELL)
+	if (lock->queue.way != QUEUE_DOORBELL) {
+		lock->again = AGAIN_NO;
 		return;
+	}
 	request_doorbell(&request, &lock->claim, ms);
 	if (lock_send(lock, &request, ASK_SEND, on_doorbell, deadline) == -1) {
 		lock_due_in(lock, LOCK_BACKOFF_MIN_MS);
@@ -411,18 +420,16 @@ on_tried(void *arg, const struct reply *reply)
 	if (lock->state != LOCK_ACQUIRING)
 		return;
 	lock->command = LOCK_NONE_OUT;
-	if (verdict == VERDICT_AGAIN) {
-		if (lock_may_repeat(lock, reply))
-			ask_try(lock);
-		else
-			try_later(lock);
+	if (verdict == VERDICT_AGAIN && lock_may_repeat(lock, reply)) {
+		ask_try(lock);
 		return;
 	}
 	lock->grant_unknown = lock->grant_unknown || granted ||
 			      (refused && busy && answer.position != -1);
 	if (granted)
 		lock_note_grant(lock, &answer);
-	if (refused && (granted || verdict == VERDICT_REFUSED)) {
+	if (refused && (granted || verdict == VERDICT_REFUSED ||
+			   verdict == VERDICT_AGAIN)) {
 		/* The script may have run all the same, as an open default user
 		 * or in db 0, and granted the lock or entered the queue. */
 		lock_note_error(lock, "refused by", reply->label, reply->error);
@@ -430,6 +437,8 @@ on_tried(void *arg, const struct reply *reply)
 		release_at_once(lock);
 	} else if (verdict == VERDICT_VALUE) {
 		on_try_answer(lock, &answer, reply);
+	} else if (verdict == VERDICT_AGAIN) { /* too often */
+		try_later(lock);
 	} else if (verdict == VERDICT_SILENT || verdict == VERDICT_DEAD) {
 		on_try_silence(lock, reply);
 	} else {

@@ -96,7 +96,7 @@ static void
 join_again(struct lock *lock)
 {
 	if (lock->claim.outer != NULL && lock->claim.tier == CLAIM_FULL)
-		lock_ask(lock, REQUEST_JOIN_AGAIN, ASK_SEND, NULL,
+		lock_ask(lock, REQUEST_TRY, ASK_SEND, NULL,
 		    clock_now() + lock->config->ttl_ms);
 }
 

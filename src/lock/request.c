@@ -180,7 +180,7 @@ make_renewal(struct request *request, const struct claim *claim)
 }
 
 static void
-make_join(struct request *request, const struct claim *claim, bool again)
+make_join(struct request *request, const struct claim *claim)
 {
 	const struct lock_config *config = claim->config;
 	char *const keys[] = {claim->keys.lock, claim->keys.nested,
@@ -193,8 +193,7 @@ make_join(struct request *request, const struct claim *claim, bool again)
 		make_renewal(request, claim);
 		request->tag = ANSWER_TO_PLAIN_JOIN;
 	} else {
-		request_script(request, claim->outer->join, keys,
-		    again ? 2 : 3);
+		request_script(request, claim->outer->join, keys, 3);
 		ADD(request, member(request, claim, claim->token),
 		    request_number(request, config->ttl_ms), claim->run,
 		    request_number(request, 10 * config->ttl_ms));
@@ -215,10 +214,7 @@ request_make(struct request *request, const struct claim *claim,
 		if (claim->outer == NULL)
 			make_acquire(request, claim);
 		else
-			make_join(request, claim, false);
-		break;
-	case REQUEST_JOIN_AGAIN:
-		make_join(request, claim, true);
+			make_join(request, claim);
 		break;
 	case REQUEST_HEAL:
 		request_script(request, &script_heal, &keys->all[KEY_INFO], 6);

@@ -43,8 +43,6 @@ void request_fini(struct request *request);
 
 enum request_what {
 	REQUEST_TRY, /* acquires the lock, or joins the outer run */
-	/* Joins it again, with the keys that this needs. */
-	REQUEST_JOIN_AGAIN,
 	/* Deletes helper keys of a wrong type. */
 	REQUEST_HEAL,
 	/* A renewal touches the lock's key alone (protocol rule R5). The two

@@ -37,37 +37,28 @@ struct reading {
 
 /* --- a section ------------------------------------------------------- */
 
-/* Whether --profile or its variable names this profile. */
-static bool
-is_chosen(struct reading *reading, const char *name)
-{
-	const char *wanted = reading->settings->opts->profile;
-
-	if (wanted == NULL || *wanted == '\0')
-		return false;
-	if (strcmp(name, wanted) == 0) {
-		reading->profile = NULL;
-		return true;
-	}
-	if (edits_suffice(name, wanted, strlen(wanted) < 4 ? 1 : 2))
-		reading->near_profile = name;
-	return false;
-}
-
+/* Which locks it is for. Of the profiles, that which --profile or its variable
+ * names is for all. */
 static void
 begin_section(struct reading *reading)
 {
 	const char *name = reading->conf->place.section_name;
 	const struct opts *opts = reading->settings->opts;
+	const char *wanted = opts->profile != NULL ? opts->profile : "";
 
 	reading->locks = 0;
-	if (reading->conf->origin == ORIGIN_LOCK) {
+	if (reading->conf->origin == ORIGIN_GENERAL) {
+		reading->locks = UINT32_MAX;
+	} else if (reading->conf->origin == ORIGIN_LOCK) {
 		for (size_t i = 0; i < opts->key_count; i++)
 			if (fnmatch(name, opts->keys[i].name, 0) == 0)
 				reading->locks |= UINT32_C(1) << i;
-	} else if (reading->conf->origin == ORIGIN_GENERAL ||
-		   is_chosen(reading, name)) {
+	} else if (*wanted != '\0' && strcmp(name, wanted) == 0) {
+		reading->profile = NULL;
 		reading->locks = UINT32_MAX;
+	} else if (*wanted != '\0' &&
+		   edits_suffice(name, wanted, strlen(wanted) < 4 ? 1 : 2)) {
+		reading->near_profile = name;
 	}
 }
 

@@ -9,6 +9,9 @@
  * PROBING, once: the address is asked whether it speaks the other language. A
  * handshake that takes long asks at the same time.
  *
+ * If nothing was written when it fails, and the locator knows other places, it
+ * goes back to LOCATING: the commands wait for the next place.
+ *
  * A failure that is found while a command is being sent goes by way of FAILED:
  * it is reported by a timer that is due at once, so that no handler runs inside
  * conn_send. */
@@ -69,7 +72,7 @@ struct conn {
 	enum conn_state state;
 	enum conn_contact contact;
 	bool permanent; /* the last failure will happen again */
-	bool stale;	/* look for the server anew when all is answered */
+	bool stale;	/* look for the server anew when no reply is awaited */
 	bool received;	/* any bytes on this connection */
 	struct dial dial;
 	struct rest rest;
@@ -86,6 +89,9 @@ static void on_conn_socket(void *arg, short revents);
 static void on_timer(void *arg);
 static void on_raced(void *arg, int error);
 static void connect_to_any(struct conn *conn);
+static void give_up(struct conn *conn);
+static void locate(struct conn *conn);
+static void set_timer(struct conn *conn);
 
 struct conn *
 conn_new(struct loop *loop, const struct endpoint *url)
@@ -128,6 +134,12 @@ bool
 conn_is_up(const struct conn *conn)
 {
 	return conn->state == CONN_UP;
+}
+
+bool
+conn_is_idle(const struct conn *conn)
+{
+	return conn->pipeline.queued == 0;
 }
 
 const char *
@@ -218,6 +230,26 @@ begin_reply(const struct conn *conn)
 	return reply;
 }
 
+/* What nobody awaits has been written, and travels. */
+static void
+close_if_stale(struct conn *conn)
+{
+	struct pending drained[PIPELINE_MAX];
+
+	if (!conn->stale || pipeline_is_awaited(&conn->pipeline))
+		return;
+	pipeline_drain(&conn->pipeline, drained);
+	close_all(conn);
+}
+
+void
+conn_leave(struct conn *conn)
+{
+	conn->stale = conn->state != CONN_CLOSED;
+	if (conn->state == CONN_UP)
+		close_if_stale(conn);
+}
+
 /* A handler may send anew, so that all it is given is copied before. */
 void
 conn_drop(struct conn *conn)
@@ -242,6 +274,33 @@ conn_drop(struct conn *conn)
 }
 
 /* --- failing ---------------------------------------------------------- */
+
+static int64_t
+ends_at(const struct conn *conn)
+{
+	return clock_min(pipeline_deadline(&conn->pipeline),
+	    conn->handshake.greet_by);
+}
+
+/* The words of AUTH and of the commands wait for the next place. */
+static void
+give_up(struct conn *conn)
+{
+	bool others = false;
+
+	if (conn->locator != NULL && conn->locator->miss != NULL)
+		others =
+		    conn->locator->miss(conn->locator_arg, &conn->permanent);
+	if (!others || conn->state == CONN_UP ||
+	    !pipeline_is_unsent(&conn->pipeline) ||
+	    clock_now() >= pipeline_deadline(&conn->pipeline)) {
+		conn_drop(conn);
+		return;
+	}
+	close_all(conn);
+	locate(conn);
+	set_timer(conn);
+}
 
 #define NOT_FOUND "cannot find the primary of"
 #define NO_CONNECTION "cannot connect to"
@@ -278,7 +337,7 @@ static void
 conn_fail(struct conn *conn, const char *what, const char *why)
 {
 	conn_describe(conn, what, why, NULL);
-	conn_drop(conn);
+	give_up(conn);
 }
 
 void
@@ -322,7 +381,7 @@ on_probed(void *arg, bool speaks)
 	else if (speaks)
 		conn_describe(conn, NOT_REDIS, "it speaks TLS", NULL);
 	if (speaks || conn->state == CONN_PROBING)
-		conn_drop(conn);
+		give_up(conn);
 }
 
 static void
@@ -348,7 +407,7 @@ may_probe(const struct conn *conn)
 static void
 set_timer(struct conn *conn)
 {
-	int64_t at = pipeline_deadline(&conn->pipeline);
+	int64_t at = ends_at(conn);
 
 	if (conn->state == CONN_FAILED)
 		return;
@@ -366,9 +425,9 @@ on_connecting_late(struct conn *conn)
 	const char *why = is_securing ? NO_HANDSHAKE : strerror(ETIMEDOUT);
 	const char *advice = is_securing ? NULL : stream_advice(ETIMEDOUT);
 
-	if (clock_now() >= pipeline_deadline(&conn->pipeline)) {
+	if (clock_now() >= ends_at(conn)) {
 		conn_describe(conn, NO_CONNECTION, why, advice);
-		conn_drop(conn);
+		give_up(conn);
 	} else if (clock_now() < conn->dial.secure_by) {
 		start_probe(conn);
 		set_timer(conn);
@@ -394,7 +453,7 @@ on_timer(void *arg)
 	else if (conn->state == CONN_CONNECTING || conn->state == CONN_SECURING)
 		on_connecting_late(conn);
 	else
-		conn_drop(conn);
+		give_up(conn);
 }
 
 /* --- writing ---------------------------------------------------------- */
@@ -462,7 +521,7 @@ on_hang_up(struct conn *conn, int error)
 	note_permanence(conn, stream_is_permanent(&conn->stream, error));
 	conn_describe(conn, "lost the connection to", why, advice);
 	if (!no_reply || !may_probe(conn)) {
-		conn_drop(conn);
+		give_up(conn);
 		return;
 	}
 	close_stream(conn);
@@ -470,25 +529,32 @@ on_hang_up(struct conn *conn, int error)
 	start_probe(conn);
 }
 
+/* Closed before the handler is called, so that it can send to the next one. */
 static void
 take_reply(struct conn *conn, struct value *value)
 {
+	const struct conn_locator *locator = conn->locator;
 	const char *error = value_error(value);
-	struct reply reply = begin_reply(conn);
+	struct delivery delivery = {.reply = begin_reply(conn)};
+	bool ours = conn->pipeline.queue[0].arg == &conn->handshake;
 
 	conn->contact = CONN_HAS_ANSWERED;
 	conn->permanent = false;
 	race_confirm(&conn->dial.race);
 	if (error == NULL)
 		conn->handshake.complaint[0] = '\0';
-	else if (conn->locator != NULL && reply_is_doubtful(error))
+	else if (locator != NULL && reply_is_doubtful(error))
 		conn->stale = true;
-	pipeline_deliver(&conn->pipeline, value, &reply);
+	if (locator != NULL && locator->heed != NULL && !ours)
+		delivery.reply.again = locator->heed(conn->locator_arg, error);
+	if (delivery.reply.again == AGAIN_AT_OWNER)
+		conn->stale = true;
+	pipeline_take(&conn->pipeline, value, &delivery);
+	close_if_stale(conn);
+	pipeline_deliver(&delivery);
 	if (conn->handshake.misfit != NULL)
 		conn_fail(conn, "cannot use", conn->handshake.misfit);
-	else if (conn->state != CONN_UP)
-		return;
-	else if (handshake_hangs_up(&conn->handshake))
+	else if (conn->state == CONN_UP && handshake_hangs_up(&conn->handshake))
 		on_hang_up(conn, 0);
 }
 
@@ -514,8 +580,6 @@ parse_values(struct conn *conn)
 			    "it sends what was not asked for");
 		}
 	}
-	if (conn->stale && conn->pipeline.queued == 0)
-		conn_drop(conn);
 }
 
 static void
@@ -594,7 +658,7 @@ static int64_t
 handshake_ends_at(const struct conn *conn)
 {
 	int64_t now = clock_now();
-	int64_t left_ms = pipeline_deadline(&conn->pipeline) - now;
+	int64_t left_ms = ends_at(conn) - now;
 
 	return now + left_ms / (int64_t)race_left(&conn->dial.race);
 }
@@ -659,8 +723,7 @@ connect_to_any(struct conn *conn)
 	int rc;
 
 	conn->state = CONN_CONNECTING;
-	rc = race_go(&dial->race,
-	    clock_min(dial->counts_until, pipeline_deadline(&conn->pipeline)));
+	rc = race_go(&dial->race, clock_min(dial->counts_until, ends_at(conn)));
 	if (rc != 0)
 		on_raced(conn, rc == 1 ? 0 : errno);
 	else
@@ -679,7 +742,7 @@ on_resolved(void *arg, const struct resolve_answer *answer)
 		conn_describe(conn, NO_NAME, resolve_failure(answer->error),
 		    resolve_advice(answer->error));
 		note_permanence(conn, resolve_is_permanent(answer->error));
-		conn_drop(conn);
+		give_up(conn);
 		return;
 	}
 	race_enter(&conn->dial.race, answer);
@@ -703,7 +766,7 @@ find_addresses(struct conn *conn)
 }
 
 void
-conn_point(struct conn *conn, const char *host, int port)
+conn_found(struct conn *conn, const char *host, int port, int64_t greeted_by)
 {
 	const struct endpoint *url = conn->url;
 
@@ -713,13 +776,7 @@ conn_point(struct conn *conn, const char *host, int port)
 	conn->to.label = conn->label;
 	endpoint_describe(&conn->to, url->cluster ? "cluster" : url->master,
 	    conn->label, sizeof(conn->label));
-}
-
-void
-conn_found(struct conn *conn, const char *host, int port, int64_t greeted_by)
-{
-	conn_point(conn, host, port);
-	handshake_hurry(&conn->pipeline, greeted_by);
+	conn->handshake.greet_by = greeted_by;
 	find_addresses(conn);
 	set_timer(conn);
 }
@@ -736,14 +793,10 @@ conn_not_found(struct conn *conn, const char *why, bool refused, bool permanent)
 /* --- sending ---------------------------------------------------------- */
 
 static void
-open_conn(struct conn *conn, const struct command *command)
+locate(struct conn *conn)
 {
-	mem_wipe_stack(); /* AUTH has just been formatted */
-	rest_open(&conn->rest, clock_now());
-	conn->dial.counts_until = command->counts_until > 0
-				      ? command->counts_until
-				      : command->deadline;
 	conn->permanent = false;
+	conn->handshake.greet_by = CLOCK_NEVER;
 	if (conn->locator == NULL) {
 		find_addresses(conn);
 		return;
@@ -752,6 +805,17 @@ open_conn(struct conn *conn, const struct command *command)
 	conn->state = CONN_LOCATING;
 	conn->locator->start(conn->locator_arg,
 	    pipeline_deadline(&conn->pipeline));
+}
+
+static void
+open_conn(struct conn *conn, const struct command *command)
+{
+	mem_wipe_stack(); /* AUTH has just been formatted */
+	rest_open(&conn->rest, clock_now());
+	conn->dial.counts_until = command->counts_until > 0
+				      ? command->counts_until
+				      : command->deadline;
+	locate(conn);
 }
 
 int

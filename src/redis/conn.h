@@ -20,14 +20,21 @@
 struct conn;
 
 /* Finds out, each time a connection is opened, where the server is. After an
- * error which is doubtful (reply_is_doubtful) the connection is closed, so that
- * the server is looked for anew. */
+ * error which is doubtful (reply_is_doubtful) the connection is left, so that
+ * the server is looked for anew. All members but start may be NULL. */
 struct conn_locator {
 	/* Answers by conn_found or conn_not_found, perhaps before it returns,
 	 * in time for the deadline. */
 	void (*start)(void *arg, int64_t deadline);
 	void (*cancel)(void *arg); /* NULL if start always answers at once */
 	struct greeting greeting;  /* judge gets the same arg */
+	/* What the answer to a command says about the place; error is NULL if
+	 * it is a value. After AGAIN_AT_OWNER the connection is left. */
+	enum again (*heed)(void *arg, const char *error);
+	/* That place did not answer, nor will it the next time if permanent:
+	 * set to whether that is true of all places. Returns whether another
+	 * one is to be tried, if nothing was written. */
+	bool (*miss)(void *arg, bool *permanent);
 };
 
 /* To the server of that URL, which must outlive it; with a locator, to whatever
@@ -49,9 +56,6 @@ void conn_found(struct conn *conn, const char *host, int port,
 void conn_not_found(struct conn *conn, const char *why, bool refused,
     bool permanent);
 
-/* From the next time that it is opened it leads there. */
-void conn_point(struct conn *conn, const char *host, int port);
-
 /* Closes without replies; what was written still travels. */
 void conn_free(struct conn *conn);
 
@@ -60,6 +64,12 @@ int conn_send(struct conn *conn, const struct command *command);
 
 /* Whether commands can be written at once. */
 bool conn_is_up(const struct conn *conn);
+
+/* Whether no command is unanswered. */
+bool conn_is_idle(const struct conn *conn);
+
+/* Has the server found anew, as soon as no reply is awaited from this one. */
+void conn_leave(struct conn *conn);
 
 /* Gives the connection up: unanswered commands get a reply before this
  * returns. */

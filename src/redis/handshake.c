@@ -126,6 +126,7 @@ on_greeting(void *arg, const struct reply *reply)
 	struct handshake *handshake = arg;
 	const char *why;
 
+	handshake->greet_by = CLOCK_NEVER;
 	if (reply->value == NULL)
 		return;
 	why = handshake->greeting->judge(handshake->arg, reply->value);
@@ -133,12 +134,6 @@ on_greeting(void *arg, const struct reply *reply)
 		handshake_refuse(handshake, why);
 	else
 		handshake->misfit = why;
-}
-
-void
-handshake_hurry(struct pipeline *pipeline, int64_t deadline)
-{
-	pipeline_hurry(pipeline, on_greeting, deadline);
 }
 
 static int
@@ -203,7 +198,7 @@ handshake_append(struct handshake *handshake, struct pipeline *pipeline,
 	} steps[] = {
 	    {to->user != NULL, auth_user, on_auth},
 	    {to->user == NULL && password != NULL, auth, on_auth},
-	    {greeting != NULL, greet, on_greeting},
+	    {greeting != NULL && greeting->command != NULL, greet, on_greeting},
 	    {to->db != 0, select_db, on_select},
 	    {true, setname, on_setname},
 	};

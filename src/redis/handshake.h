@@ -14,7 +14,7 @@
 #define HANDSHAKE_WORDS_MAX 256
 
 struct greeting {
-	const char *command; /* a single word */
+	const char *command; /* a single word, or NULL: there is none */
 	/* Its answer: NULL, or why this server cannot be used. */
 	const char *(*judge)(void *arg, const struct value *value);
 	/* Such a server never can: it refuses us. Otherwise it is left, as
@@ -31,6 +31,7 @@ struct handshake {
 	 * empty when it did not. */
 	char refusal[HANDSHAKE_WORDS_MAX];
 	const char *misfit; /* why this server must be left; else NULL */
+	int64_t greet_by;   /* until then; CLOCK_NEVER once it is answered */
 	/* An error of the server that may be followed by a hang-up, or empty.
 	 */
 	char complaint[HANDSHAKE_WORDS_MAX];
@@ -45,9 +46,6 @@ void handshake_fini(struct handshake *handshake);
 
 /* Whether the server has said that it is full: then it hangs up. */
 bool handshake_hangs_up(const struct handshake *handshake);
-
-/* When the greeting must be answered. */
-void handshake_hurry(struct pipeline *pipeline, int64_t deadline);
 
 /* The first refusal counts. */
 void handshake_refuse(struct handshake *handshake, const char *why);

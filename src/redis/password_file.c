@@ -24,19 +24,6 @@ password_file_is_mounted(const char *path, const struct stat *status)
 }
 
 static const char *
-password_file_mistake(struct password_file *file, const struct stat *status)
-{
-	bool exposed = (status->st_mode & (S_IROTH | S_IWOTH)) != 0;
-
-	if (!S_ISREG(status->st_mode) && !S_ISFIFO(status->st_mode))
-		return "neither a regular file nor a pipe";
-	if (exposed && !password_file_is_mounted(file->path, status))
-		return "others can read or write it (chmod o-rwx)";
-	file->exposed = exposed;
-	return NULL;
-}
-
-static const char *
 password_mistake(const char *text, size_t length)
 {
 	if (length == 0)
@@ -67,32 +54,28 @@ read_pipe_or_file(int fd, char *text, size_t size)
 }
 
 static const char *
-replace_password(char **password, const char *text, size_t length)
-{
-	char *copy = secret_alloc(length + 1);
-
-	if (copy == NULL)
-		return strerror(errno);
-	memcpy(copy, text, length);
-	secret_free(*password);
-	*password = copy;
-	return NULL;
-}
-
-static const char *
 read_password(int fd, char **password)
 {
 	char text[PASSWORD_MAX + sizeof("\r\n")]; /* shows what is too long */
 	ssize_t got = read_pipe_or_file(fd, text, sizeof(text));
 	const char *reason;
 	size_t length;
+	char *copy;
 
 	if (got < 0)
 		return strerror(errno);
 	length = secret_length(text, (size_t)got);
 	reason = password_mistake(text, length);
-	if (reason == NULL)
-		reason = replace_password(password, text, length);
+	if (reason == NULL) {
+		copy = secret_alloc(length + 1);
+		if (copy != NULL) {
+			memcpy(copy, text, length);
+			secret_free(*password);
+			*password = copy;
+		} else {
+			reason = strerror(errno);
+		}
+	}
 	explicit_bzero(text, sizeof(text));
 	return reason;
 }
@@ -102,15 +85,20 @@ static const char *
 read_checked(struct password_file *file, int fd, bool again)
 {
 	struct stat status;
-	const char *reason;
+	bool exposed;
 
 	if (fstat(fd, &status) < 0)
 		return strerror(errno);
 	if (again && !S_ISREG(status.st_mode))
 		return "not a regular file any more";
 	file->reread.enabled = S_ISREG(status.st_mode);
-	reason = password_file_mistake(file, &status);
-	return reason != NULL ? reason : read_password(fd, &file->text);
+	exposed = (status.st_mode & (S_IROTH | S_IWOTH)) != 0;
+	if (!S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode))
+		return "neither a regular file nor a pipe";
+	if (exposed && !password_file_is_mounted(file->path, &status))
+		return "others can read or write it (chmod o-rwx)";
+	file->exposed = exposed;
+	return read_password(fd, &file->text);
 }
 
 static const char *
@@ -135,24 +123,20 @@ password_file_init(struct password_file *file, const char *path)
 	return read_password_file(file, false);
 }
 
-static void
-refresh(struct password_file *file)
+char *
+password_file_get(struct password_file *file, bool anew)
 {
-	const char *reason = read_password_file(file, true);
 	char name[PATH_MAX], why[PATH_MAX + 128];
+	const char *reason;
 
+	if (!reread_is_due(&file->reread, anew))
+		return secret_share(file->text);
+	reason = read_password_file(file, true);
 	escape_quote(file->path, name, sizeof(name));
 	if (reason != NULL)
 		snprintf(why, sizeof(why), "password file %s: %s", name,
 		    reason);
 	reread_finish(&file->reread, reason == NULL ? NULL : why);
-}
-
-char *
-password_file_get(struct password_file *file, bool anew)
-{
-	if (reread_is_due(&file->reread, anew))
-		refresh(file);
 	return secret_share(file->text);
 }
 

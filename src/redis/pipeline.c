@@ -110,7 +110,8 @@ put_command(struct pipeline *pipeline, const struct command *command,
 			   : script->text};
 	int head_count = script == NULL ? 0 : 2;
 
-	if ((command->asking && put_words(pipeline, 1, asking, 1) == -1) ||
+	if ((command->again == AGAIN_ASKING &&
+		put_words(pipeline, 1, asking, 1) == -1) ||
 	    put_words(pipeline, command->argc + head_count, head, head_count) ==
 		-1 ||
 	    put_words(pipeline, 0, command->argv, command->argc) == -1)
@@ -150,6 +151,7 @@ int
 pipeline_append(struct pipeline *pipeline, const struct command *command)
 {
 	const size_t begin = pipeline->out_length;
+	bool asking = command->again == AGAIN_ASKING;
 	bool waits = command->replicas > 0;
 	struct pending pending = {.on_reply = waits ? NULL : command->on_reply,
 	    .arg = command->arg,
@@ -159,13 +161,13 @@ pipeline_append(struct pipeline *pipeline, const struct command *command)
 	    .by_digest = is_digest_due(pipeline, command),
 	    .joined = waits};
 
-	if (pipeline->queued + command->asking + 1 + waits > PIPELINE_MAX)
+	if (pipeline->queued + asking + 1 + waits > PIPELINE_MAX)
 		return -1;
 	if (put_command(pipeline, command, pending.by_digest) == -1) {
 		cut_output(pipeline, begin);
 		return -1;
 	}
-	if (command->asking)
+	if (asking)
 		queue_up(pipeline,
 		    (struct pending){.deadline = command->deadline});
 	queue_up(pipeline, pending);
@@ -197,14 +199,22 @@ pipeline_limits(const struct pipeline *pipeline)
 	return pipeline->queue[0].limits;
 }
 
-void
-pipeline_hurry(struct pipeline *pipeline, reply_handler *on_reply,
-    int64_t deadline)
+bool
+pipeline_is_awaited(const struct pipeline *pipeline)
 {
 	for (size_t i = 0; i < pipeline->queued; i++)
-		if (pipeline->queue[i].on_reply == on_reply &&
-		    deadline < pipeline->queue[i].deadline)
-			pipeline->queue[i].deadline = deadline;
+		if (pipeline->queue[i].on_reply != NULL)
+			return true;
+	return false;
+}
+
+bool
+pipeline_is_unsent(const struct pipeline *pipeline)
+{
+	for (size_t i = 0; i < pipeline->queued; i++)
+		if (pipeline->queue[i].sent_at != CLOCK_NEVER)
+			return false;
+	return true;
 }
 
 /* The time that starts a lease must lie before the write, and one that is too
@@ -288,42 +298,52 @@ take_oldest(struct pipeline *pipeline)
 	    pipeline->queued * sizeof(*pipeline->queue));
 }
 
-/* What was received goes with the reply, that of the command behind WAIT's. If
- * we have no access, nothing is to be sent again. Otherwise it is at once: the
- * WAIT behind a command that was not run is answered for nobody. */
+/* If we have no access, a script is not to be sent again. What is, is so at
+ * once: the WAIT behind a command that was not run is answered for nobody. */
 void
-pipeline_deliver(struct pipeline *pipeline, struct value *value,
-    const struct reply *begun)
+pipeline_take(struct pipeline *pipeline, struct value *value,
+    struct delivery *delivery)
 {
 	struct pending oldest = pipeline->queue[0];
-	struct value *first = pipeline->first;
-	struct reply reply = *begun;
+	struct reply *reply = &delivery->reply;
 	const char *error = value_error(value);
 
 	take_oldest(pipeline);
-	if (error != NULL && begun->kind != REPLY_NO_ACCESS)
-		reply.again = judge_script(pipeline, &oldest, error);
-	if (reply.again != AGAIN_NO && oldest.joined) {
+	if (error != NULL && reply->again == AGAIN_NO &&
+	    reply->kind != REPLY_NO_ACCESS)
+		reply->again = judge_script(pipeline, &oldest, error);
+	if (reply->again != AGAIN_NO && oldest.joined) {
 		oldest.on_reply = pipeline->queue[0].on_reply;
 		pipeline->queue[0].on_reply = NULL;
 		oldest.joined = false;
 	}
+	delivery->on_reply = oldest.on_reply;
+	delivery->arg = oldest.arg;
+	delivery->first = pipeline->first;
+	delivery->received = oldest.joined ? NULL : value;
 	pipeline->first = oldest.joined ? value : NULL;
-	if (oldest.joined)
-		return;
-	reply.acks = first != NULL ? value : NULL;
-	reply.owned = first != NULL ? &first : &value;
-	reply.value = *reply.owned;
-	if (reply.kind != REPLY_NO_ACCESS) {
-		reply.error = value_error(reply.value);
-		reply.kind = reply.error == NULL ? REPLY_VALUE : REPLY_ERROR;
+	reply->tag = oldest.tag;
+	reply->sent_at = oldest.sent_at;
+}
+
+/* What was received goes with the reply, that of the command behind WAIT's. */
+void
+pipeline_deliver(struct delivery *delivery)
+{
+	struct reply *reply = &delivery->reply;
+	bool joined = delivery->first != NULL;
+
+	reply->acks = joined ? delivery->received : NULL;
+	reply->owned = joined ? &delivery->first : &delivery->received;
+	reply->value = *reply->owned;
+	if (reply->kind != REPLY_NO_ACCESS) {
+		reply->error = value_error(reply->value);
+		reply->kind = reply->error == NULL ? REPLY_VALUE : REPLY_ERROR;
 	}
-	reply.tag = oldest.tag;
-	reply.sent_at = oldest.sent_at;
-	if (oldest.on_reply != NULL)
-		oldest.on_reply(oldest.arg, &reply);
-	value_free(first);
-	value_free(value);
+	if (delivery->on_reply != NULL)
+		delivery->on_reply(delivery->arg, reply);
+	value_free(delivery->first);
+	value_free(delivery->received);
 }
 
 size_t

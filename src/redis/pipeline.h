@@ -2,9 +2,10 @@
  * are not written yet, and handlers that await their reply.
  *
  * A script travels as its digest, unless it is sent again or nobody awaits its
- * reply. If the server does not have it (NOSCRIPT) or does not permit EVALSHA,
- * it has run nothing, and the reply asks for the same command again. If it does
- * not permit EVAL, that is the reply, and all later commands travel as digests.
+ * reply. ASKING precedes what an ASK redirect has asked for. If the server does
+ * not have it (NOSCRIPT) or does not permit EVALSHA, it has run nothing, and
+ * the reply asks for the same command again. If it does not permit EVAL, that
+ * is the reply, and all later commands travel as digests.
  */
 #ifndef PIPELINE_H
 #define PIPELINE_H
@@ -38,7 +39,6 @@ struct command {
 	enum again again; /* what the reply to the same command has asked for;
 			   * AGAIN_AS_TEXT: there is no time for NOSCRIPT */
 	bool more;	  /* another follows at once: one write for both */
-	bool asking;	  /* ASKING precedes it, as an ASK redirect demands */
 	/* Above 0: WAIT for so many replicas, at most so long, follows in the
 	 * same write. on_reply is called when both are answered. */
 	int replicas;
@@ -82,9 +82,11 @@ int64_t pipeline_deadline(const struct pipeline *pipeline);
 /* Of the next answer. */
 struct value_limits pipeline_limits(const struct pipeline *pipeline);
 
-/* Lowers the deadline of the commands with this handler. */
-void pipeline_hurry(struct pipeline *pipeline, reply_handler *on_reply,
-    int64_t deadline);
+/* Whether anybody awaits a reply. */
+bool pipeline_is_awaited(const struct pipeline *pipeline);
+
+/* Whether nothing of the commands has been written. */
+bool pipeline_is_unsent(const struct pipeline *pipeline);
 
 /* Before a write: gives commands that were never written their sent_at. */
 void pipeline_stamp(struct pipeline *pipeline);
@@ -92,11 +94,22 @@ void pipeline_stamp(struct pipeline *pipeline);
 /* After a write: so many bytes are gone. */
 void pipeline_wrote(struct pipeline *pipeline, size_t length);
 
-/* Delivers the answer to the oldest command, as a reply that the caller has
- * begun: its label, and for REPLY_NO_ACCESS its kind and error. Takes the
- * value. The handler may do anything but end the pipeline. */
-void pipeline_deliver(struct pipeline *pipeline, struct value *value,
-    const struct reply *begun);
+/* A reply on its way to the handler. */
+struct delivery {
+	reply_handler *on_reply; /* NULL: it is awaited by nobody, or not yet */
+	void *arg;
+	struct reply reply;
+	struct value *received, *first; /* first: of the command before WAIT */
+};
+
+/* Takes the answer to the oldest command, and makes it a reply that the caller
+ * has begun: its label, what it asks for again, and for REPLY_NO_ACCESS its
+ * kind and error. Takes the value. */
+void pipeline_take(struct pipeline *pipeline, struct value *value,
+    struct delivery *delivery);
+
+/* Calls the handler, which may do anything but end the pipeline. */
+void pipeline_deliver(struct delivery *delivery);
 
 /* Takes all commands off, those not written included. Returns how many, which
  * are to be failed. */

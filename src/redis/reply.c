@@ -169,8 +169,8 @@ reply_judge(const struct reply *reply)
 	enum verdict verdict = VERDICT_VALUE;
 
 	if (reply->again != AGAIN_NO)
-		verdict = VERDICT_AGAIN;
-	else if (reply->error != NULL)
+		return VERDICT_AGAIN;
+	if (reply->error != NULL)
 		verdict = reply_judge_error(reply->error);
 	else if (reply->value == NULL)
 		verdict = reply->permanent ? VERDICT_DEAD : VERDICT_SILENT;

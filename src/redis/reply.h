@@ -26,7 +26,9 @@ enum reply_kind {
  * again. Whoever has asked makes it again, as nobody has kept it. */
 enum again {
 	AGAIN_NO,
-	AGAIN_AS_TEXT, /* the server lacks the script, or denies EVALSHA */
+	AGAIN_AS_TEXT,	/* the server lacks the script, or denies EVALSHA */
+	AGAIN_AT_OWNER, /* the slot of the key has another owner */
+	AGAIN_ASKING,	/* it is on its way there: this command alone */
 };
 
 /* Valid while it is handled, with all that it points at, unless the handler
@@ -41,7 +43,7 @@ struct reply {
 	const char *error;
 	/* Without a value, why there is none: a line that names the server. */
 	const char *failure;
-	enum again again;	  /* with REPLY_ERROR */
+	enum again again;	  /* with an error */
 	const struct value *acks; /* of WAIT, NULL without */
 	int tag;		  /* of the command */
 	const char *label;	  /* of the server, for messages */
@@ -80,7 +82,7 @@ enum verdict {
 };
 
 /* If the server refused AUTH or SELECT, that is what the verdict is about,
- * whatever the value is. */
+ * whatever the value is, unless another one is to be asked. */
 enum verdict reply_judge(const struct reply *reply);
 /* error is the text of an error, without the leading '-'. */
 enum verdict reply_judge_error(const char *error);

@@ -11,13 +11,13 @@
 #include "redis/resolve.h"
 #include "redis/tls/tls.h"
 
-struct stream_tls;
+struct tls_stream;
 
 /* The owner sets the first member, and on_ready and arg of fd. */
 struct stream {
 	struct loop *loop;
 	struct loop_fd fd;
-	struct stream_tls *tls; /* NULL without */
+	struct tls_stream *tls; /* NULL without */
 };
 
 /* Begins to connect, and watches the socket: 1 connected, 0 under way until it

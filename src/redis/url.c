@@ -223,20 +223,6 @@ describe_host(const struct endpoint *endpoint, const char *prefix)
 	    ipv6 ? "]" : "", endpoint->port);
 }
 
-static char *
-describe_hosts(const struct endpoint *endpoint)
-{
-	char *list = NULL;
-
-	for (size_t i = 0; i < endpoint->host_count; i++) {
-		char *host = describe_host(&endpoint->hosts[i], "");
-
-		list = mem_append(list, ',', host);
-		free(host);
-	}
-	return list;
-}
-
 /* rest follows the hosts: the name of a master is in it, escaped as it has to
  * be. */
 static char *
@@ -244,11 +230,18 @@ make_label(const struct endpoint *endpoint, const struct scheme *scheme,
     const char *rest)
 {
 	char db[sizeof("/2147483647")] = "";
-	char *hosts = endpoint->host_count > 0 ? describe_hosts(endpoint)
-					       : describe_host(endpoint, "");
+	char *hosts = NULL;
 	int master = 0;
 	char *label;
 
+	if (endpoint->host_count == 0)
+		hosts = describe_host(endpoint, "");
+	for (size_t i = 0; i < endpoint->host_count; i++) {
+		char *host = describe_host(&endpoint->hosts[i], "");
+
+		hosts = mem_append(hosts, ',', host);
+		free(host);
+	}
 	if (endpoint->db > 0)
 		snprintf(db, sizeof(db), "/%d", endpoint->db);
 	if (endpoint->master != NULL)
@@ -371,21 +364,15 @@ parse_unix(const char *text, struct endpoint *endpoint)
 	return reason;
 }
 
-static const struct scheme *
-find_scheme(const char *text)
-{
-	for (size_t i = 0; i < sizeof(schemes) / sizeof(*schemes); i++)
-		if (after(text, schemes[i].prefix) != NULL)
-			return &schemes[i];
-	return NULL;
-}
-
 const char *
 url_parse(const char *text, struct endpoint *endpoint)
 {
-	const struct scheme *scheme = find_scheme(text);
+	const struct scheme *scheme = NULL;
 	const char *reason;
 
+	for (size_t i = 0; i < sizeof(schemes) / sizeof(*schemes); i++)
+		if (after(text, schemes[i].prefix) != NULL)
+			scheme = &schemes[i];
 	memset(endpoint, 0, sizeof(*endpoint));
 	if (scheme == NULL)
 		return "unknown scheme (redis://, rediss://, unix://, "

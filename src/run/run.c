@@ -349,15 +349,17 @@ step(struct run *run)
 	};
 	enum run_state before;
 
-	set_step(&run->set);
 	if (has_job(run) && run->relay.child_changed)
 		guard_on_sigchld(&run->guard);
 	run->relay.child_changed = false;
+	set_step(&run->set);
 	observer_look(run);
 	run->wake_at = CLOCK_NEVER;
 	do {
 		before = run->state;
 		steps[before](run);
+		/* An order may be carried out at once. */
+		set_step(&run->set);
 	} while (run->state != before && run->state < RUN_DONE);
 	loop_timer_set(run->loop, &run->timer, run->wake_at);
 }

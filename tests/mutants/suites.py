@@ -45,6 +45,7 @@ FIRST = {
     "src/redis/tls/tls.c": ["servers/tls"],
     "src/redis/tls/tls_loaded.c": ["servers/tls"],
     "src/redis/tls/tls_names.c": ["servers/tls"],
+    "src/redis/tls/tls_stream.c": ["servers/tls"],
     "src/redis/url.c": ["servers/addresses"],
     "src/lock/acquire.c": ["lock/lock", "queue/queue"],
     "src/lock/answer.c": ["lock/history", "lock/once"],

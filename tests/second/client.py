@@ -328,11 +328,12 @@ local function write_success(run)
 	if a.once_id then note('d', a.once_id, 'ds', success) end
 end
 
-local function replace_dead(run)
-	for i, text in ipairs(call('LRANGE', R, 0, -1)) do
-		if text:find('^%- %- %- %- ' .. a.fence .. ' ') then
-			call('LSET', R, i - 1, now .. ' ' .. a.ending .. ' ' .. text:sub(9))
-			call('PEXPIRE', R, a.history)
+local function replace_dead()
+	for _, dead in ipairs(call('LRANGE', R, 0, -1)) do
+		local run = dead:match('^%- %- %- %- (' .. a.fence .. ' .*)$')
+		if run then
+			call('LREM', R, 1, dead)
+			push_run(now .. ' ' .. a.ending .. ' ' .. run)
 		end
 	end
 end

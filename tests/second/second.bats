@@ -316,6 +316,22 @@ keeps_ms() {
 	done
 }
 
+@test "a run of either that has lost its lock replaces the record of its death" {
+	local first second
+	for first in "$RLOCKRUN" "$CLIENT"; do
+		[[ $first == "$CLIENT" ]] && second=$RLOCKRUN || second=$CLIENT
+		holds "$first" -k "$KEY" -t 300 --
+		cli del "$KEY" >/dev/null
+		run -0 "$second" -k "$KEY" -w 0 -- true
+		[[ $(cli lindex "{$KEY}:rlk:r" 1) == "- - - - "* ]]
+		touch "done"
+		exits_with 79 "$HOLDER"
+		[[ $(cli lindex "{$KEY}:rlk:r" 0) == +([0-9])" 79 "*" $HOLDER "* ]]
+		[[ $(cli lrange "{$KEY}:rlk:r" 0 -1) != *"- - - - "* ]]
+		rm held "done"
+	done
+}
+
 @test "a reader of either records an exclusive run that died, and what is no waiter leaves the queue" {
 	local command
 	for command in "$RLOCKRUN" "$CLIENT"; do

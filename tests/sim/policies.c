@@ -95,7 +95,10 @@ check_once(const struct actor *actor)
 	int64_t granted_at = actor->granted_at;
 	const struct actor *last;
 
-	if (known_has_majority() || known_is_struck(key))
+	/* A server that loses its data grants the lock to another while the
+	 * reply to the first is on its way. */
+	if (known_has_majority() || known_is_struck(key) ||
+	    known_has_lost(actor->begun_at))
 		return;
 	/* What was on its way when the server decided does not count. */
 	if (seen_of(key)->taken_at > actor->begun_at &&

@@ -511,9 +511,10 @@ fate_of(const char *key, const struct actor *looker)
 		/* It leaves nothing behind, but is shown while it runs, and
 		 * after its lock was taken from it. */
 		if (run->opts->history_ms == 0) {
-			fate.is_clear &= !known_is_excused(run) &&
-					 !known_may_hold(run, key,
-					     looker->begun_at, looker->ended_at);
+			fate.is_clear &=
+			    !known_is_excused(run) &&
+			    !known_may_hold(run, key, looker->begun_at,
+				looker->ended_at);
 			continue;
 		}
 		if (run->granted_at < 0 ||

@@ -73,13 +73,15 @@ parse(const char *wire)
 static void
 deliver(struct pipeline *pipeline, const char *wire, const char *refusal)
 {
-	struct reply reply = {.kind = REPLY_NONE, .label = "server"};
+	struct delivery delivery = {
+	    .reply = {.kind = REPLY_NONE, .label = "server"}};
 
 	if (refusal != NULL) {
-		reply.kind = REPLY_NO_ACCESS;
-		reply.error = refusal;
+		delivery.reply.kind = REPLY_NO_ACCESS;
+		delivery.reply.error = refusal;
 	}
-	pipeline_deliver(pipeline, parse(wire), &reply);
+	pipeline_take(pipeline, parse(wire), &delivery);
+	pipeline_deliver(&delivery);
 }
 
 static void
@@ -279,16 +281,14 @@ test_scripts_with_others(struct pipeline *pipeline)
 	struct command command = eval();
 	int calls = seen.calls;
 
-	command.asking = true;
 	command.replicas = 2;
 	command.replicas_ms = 500;
 	command.tag = 5;
-	send_written(pipeline, &command, ASKING BY_DIGEST WAIT);
-	deliver(pipeline, "+OK\r\n", NULL);
+	send_written(pipeline, &command, BY_DIGEST WAIT);
 	deliver(pipeline, NOSCRIPT, NULL);
 	is_int(seen.calls, calls + 1, "NOSCRIPT does not await WAIT");
 	is_int(seen.again, AGAIN_AS_TEXT, "  but is to be asked again");
-	command.again = seen.again;
+	command.again = AGAIN_ASKING;
 	send_written(pipeline, &command, ASKING WHOLE WAIT);
 	deliver(pipeline, ":0\r\n", NULL);
 	is_int(seen.calls, calls + 1, "the first WAIT is answered for nobody");
@@ -378,6 +378,10 @@ test_deadlines(struct pipeline *pipeline)
 	struct command second = ping(30);
 	struct pending drained[PIPELINE_MAX];
 
+	second.on_reply = NULL;
+	pipeline_append(pipeline, &second);
+	ok(!pipeline_is_awaited(pipeline), "what nobody awaits");
+	pipeline_drain(pipeline, drained);
 	second.on_reply = on_reply_take;
 	second.limits.bytes = 5;
 	is_int((int64_t)pipeline_limits(pipeline).bytes, 65536, "usual limits");
@@ -385,10 +389,10 @@ test_deadlines(struct pipeline *pipeline)
 	pipeline_append(pipeline, &second);
 	is_int((int64_t)pipeline_limits(pipeline).bytes, 65536, "the first's");
 	is_int(pipeline_deadline(pipeline), 30, "the earliest deadline");
-	pipeline_hurry(pipeline, on_reply, 20);
-	is_int(pipeline_deadline(pipeline), 20, "  is lowered");
-	pipeline_hurry(pipeline, on_reply, 25);
-	is_int(pipeline_deadline(pipeline), 20, "  but never raised");
+	ok(pipeline_is_unsent(pipeline), "nothing is written");
+	pipeline_stamp(pipeline);
+	ok(!pipeline_is_unsent(pipeline), "  now it is");
+	ok(pipeline_is_awaited(pipeline), "  and a reply is awaited");
 	while (pipeline->queued < PIPELINE_MAX - 1)
 		pipeline_append(pipeline, &first);
 	first.replicas = 1;
@@ -398,7 +402,7 @@ test_deadlines(struct pipeline *pipeline)
 	is_int(pipeline_append(pipeline, &first), -1, "no room");
 	is_int((int64_t)pipeline_drain(pipeline, drained), PIPELINE_MAX,
 	    "all are drained");
-	is_int(drained[0].deadline, 20, "  in order");
+	is_int(drained[0].deadline, 50, "  in order");
 	is_int(drained[1].deadline, 30, "  as they were");
 	pipeline_append(pipeline, &second);
 	is_int((int64_t)pipeline_limits(pipeline).bytes, 5, "its own limits");

@@ -200,6 +200,9 @@ check_kinds(void)
 	is_int(reply_judge(&reply), VERDICT_VALUE, "a value");
 	reply.kind = REPLY_NO_ACCESS;
 	reply.error = "WRONGPASS";
+	reply.again = AGAIN_AT_OWNER;
+	is_int(reply_judge(&reply), VERDICT_AGAIN, "refused, and redirected");
+	reply.again = AGAIN_NO;
 	is_int(reply_judge(&reply), VERDICT_REFUSED, "a value, and refused");
 	value_free(value);
 }

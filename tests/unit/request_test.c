@@ -253,9 +253,6 @@ test_join(void)
 	is_made(&claim, REQUEST_TRY, &script_join_exclusive,
 	    "3 job " NESTED " {job}:rlk:i " TOKEN " 30000 " RUN_ID " 300000",
 	    "a nested run joins");
-	is_made(&claim, REQUEST_JOIN_AGAIN, &script_join_exclusive,
-	    "2 job " NESTED " " TOKEN " 30000 " RUN_ID " 300000",
-	    "  again, with what that needs");
 	request_make(&request, &claim, REQUEST_TRY);
 	ok(request.tag == ANSWER_TO_JOIN, "  its answer");
 	request_fini(&request);

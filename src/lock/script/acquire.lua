@@ -181,26 +181,15 @@ local function find_own()
   return own
 end
 
--- The waiters of our kind at the front of the queue, so many at most.
-local function list_front(most)
-  local front = {}
-  for _, waiter in ipairs(call('ZRANGE', queue, 0, most)) do
-    if #front >= most or string.sub(waiter, 1, 1) ~= letter then break end
-    front[#front + 1] = waiter
-  end
-  return front
-end
-
--- Whether all in front of us can go together with us. Nobody joins a group
--- across more than a thousand.
+-- Whether all in front of us can go together with us, or all that wait if we do
+-- not. Nobody joins a group across more than a thousand.
 local function is_in_turn()
-  if not head then return true end
-  if string.sub(head, 1, 1) ~= letter then return false end
-  local front = list_front(math.min(places, 1000))
-  for _, waiter in ipairs(front) do
+  local most = math.min(places - 1, 1000)
+  for _, waiter in ipairs(call('ZRANGE', queue, 0, most)) do
     if waiter == me then return true end
+    if string.sub(waiter, 1, 1) ~= letter then return false end
   end
-  return #front < places and #front == call('ZCARD', queue)
+  return call('ZCARD', queue) <= most
 end
 
 -- The run that an entry describes has died, unless it is ours, or a release has
@@ -233,7 +222,9 @@ local function follow_counted(granted)
     local text = call('HMGET', info, 'h:' .. held.first)[1]
     granted[6] = entry_of(text, held.first)
   end
-  for _, waiter in ipairs(list_front(math.min(places - 1, LIMIT_NOTIFY))) do
+  local most = math.min(places - 1, LIMIT_NOTIFY)
+  for i, waiter in ipairs(call('ZRANGE', queue, 0, most)) do
+    if i > most or string.sub(waiter, 1, 1) ~= letter then break end
     local _, to_ring = time_to_come(waiter)
     if to_ring then granted[#granted + 1] = waiter end
   end
@@ -262,8 +253,7 @@ local function grant_rest(repeated)
   if expect ~= '' then
     local former, since = unpack(call('HMGET', info, 'e', 'es'), 1, 2)
     since = former ~= '0' and number_of(since) or math.huge
-    local is_near = math.abs(now - since) < LIMIT_AGE_MS
-      and since <= now + LIMIT_CLOCKS_MS
+    local is_near = now - LIMIT_AGE_MS < since and since <= now + LIMIT_CLOCKS_MS
     note('e', expect, 'es', is_near and since or now)
   end
   if asked_ms and not repeated then note_newest() end

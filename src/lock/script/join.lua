@@ -4,7 +4,7 @@
 -- run ends first; so does one whose outer run is in the plain tier, and has
 -- neither written a record nor looks for nested runs.
 --
--- KEYS: the lock, the nested runs (:n:<token>), at first also :i.
+-- KEYS: the lock, the nested runs (:n:<token>), :i.
 -- ARGV: token (member), ttl in ms, own name, life of :n in ms.
 -- {1, the holder's entry in :i or '', why it is not counted or ''};
 -- {0, '', ''}: not held by that token.
@@ -24,7 +24,7 @@ local function count()
 end
 
 -- A member that is kept for --min-hold is nobody's any more.
-local known = info and redis.pcall('HMGET', info, 'h', 'h:' .. token) or {}
+local known = redis.pcall('HMGET', info, 'h', 'h:' .. token)
 local is_first = string.sub(known[1] or '', 1, #token) == token
 local text = is_first and known[1] or known[2] or ''
 if string.sub(text, #token + 1, #token + 5) == ':kept' then
@@ -36,7 +36,6 @@ if answer == 0 or not done and string.find(answer, 'WRONGTYPE') then
 elseif not done then
   return answer_of(done, answer)
 end
-if not info then return {1, '', select(2, pcall(count))} end
 local uncounted = select(2, pcall(count))
 if text == '' and uncounted == '' then
   uncounted = 'the outer run has no record, and may free the lock earlier'

@@ -35,17 +35,6 @@ exec_getent(const char *host, int out, pid_t parent)
 	_exit(EXIT_NO_GETENT);
 }
 
-static bool
-has_address(const struct resolve_answer *answer,
-    const struct resolve_address *to)
-{
-	for (size_t i = 0; i < answer->count; i++)
-		if (memcmp((const char *)&answer->address[i], (const char *)to,
-			sizeof(*to)) == 0)
-			return true;
-	return false;
-}
-
 /* Each address comes once for each type of socket. */
 static void
 add_address(struct resolve_answer *answer, const char *text, int port)
@@ -53,9 +42,14 @@ add_address(struct resolve_answer *answer, const char *text, int port)
 	struct resolve_address to;
 
 	memset(&to, 0, sizeof(to));
-	if (answer->count < RESOLVE_MAX &&
-	    resolve_numeric(text, port, &to) == 1 && !has_address(answer, &to))
-		answer->address[answer->count++] = to;
+	if (answer->count == RESOLVE_MAX ||
+	    resolve_numeric(text, port, &to) != 1)
+		return;
+	for (size_t i = 0; i < answer->count; i++)
+		if (memcmp((const char *)&answer->address[i], (const char *)&to,
+			sizeof(to)) == 0)
+			return;
+	answer->address[answer->count++] = to;
 }
 
 static void
@@ -71,14 +65,6 @@ read_addresses(struct resolve_answer *answer, int fd, int port)
 		add_address(answer, line, port);
 	}
 	fclose(lines);
-}
-
-static int
-explain_status(int status)
-{
-	if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_NO_GETENT)
-		return NO_GETENT;
-	return WIFEXITED(status) ? EAI_NONAME : EAI_AGAIN;
 }
 
 /* An address counts, whatever the status: not every getent knows the "--". */
@@ -101,8 +87,14 @@ resolve_look_up(const char *host, int port, struct resolve_answer *answer)
 	if (pid == -1)
 		return;
 	read_addresses(answer, ends[0], port);
-	if (waitpid(pid, &status, 0) == pid)
-		answer->error = answer->count > 0 ? 0 : explain_status(status);
+	if (waitpid(pid, &status, 0) != pid)
+		return;
+	if (answer->count > 0)
+		answer->error = 0;
+	else if (WIFEXITED(status))
+		answer->error = WEXITSTATUS(status) == EXIT_NO_GETENT
+				    ? NO_GETENT
+				    : EAI_NONAME;
 }
 
 const char *

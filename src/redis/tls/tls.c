@@ -38,12 +38,6 @@ initialize(const struct library *lib, char *error)
 	return -1;
 }
 
-static int
-load(struct library *lib, char *error)
-{
-	return tls_library_fill(lib, error) == 0 ? initialize(lib, error) : -1;
-}
-
 /* OpenSSL would ask on the terminal. */
 static int
 no_passphrase(char *text, int size, int writing, void *arg)
@@ -169,33 +163,26 @@ set_certificate(const struct library *lib, SSL_CTX *ctx,
 	return 0;
 }
 
-/* openssl.cnf may require more than we do, and SSL_CTX_new has obeyed it. */
-static void
-set_minimum(struct tls_context *context, SSL_CTX *ctx)
-{
-	const struct library *lib = &context->lib;
-	long minimum =
-	    lib->SSL_CTX_ctrl(ctx, SSL_CTRL_GET_MIN_PROTO_VERSION, 0, NULL);
-
-	if (minimum < TLS1_2_VERSION)
-		lib->SSL_CTX_ctrl(ctx, SSL_CTRL_SET_MIN_PROTO_VERSION,
-		    TLS1_2_VERSION, NULL);
-	context->beyond_tls12 = minimum > TLS1_2_VERSION;
-}
-
 /* With all but the CAs. */
 static int
 make_ctx(struct tls_context *context, SSL_CTX **made, char *error)
 {
 	const struct library *lib = &context->lib;
 	SSL_CTX *ctx = lib->SSL_CTX_new(lib->TLS_client_method());
+	long minimum;
 	int rc;
 
 	if (ctx == NULL) {
 		snprintf(error, TLS_ERROR_MAX, "OpenSSL cannot be set up");
 		return -1;
 	}
-	set_minimum(context, ctx);
+	/* openssl.cnf may require more, and SSL_CTX_new has obeyed it. */
+	minimum =
+	    lib->SSL_CTX_ctrl(ctx, SSL_CTRL_GET_MIN_PROTO_VERSION, 0, NULL);
+	if (minimum < TLS1_2_VERSION)
+		lib->SSL_CTX_ctrl(ctx, SSL_CTRL_SET_MIN_PROTO_VERSION,
+		    TLS1_2_VERSION, NULL);
+	context->beyond_tls12 = minimum > TLS1_2_VERSION;
 	tls_library_set_policy(lib, ctx);
 	lib->SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
 	lib->SSL_CTX_set_cert_verify_callback(ctx, verify, context);
@@ -246,19 +233,13 @@ look_at_files(const char *const paths[TLS_FILES], struct stat files[TLS_FILES])
 
 /* The inode changes with a rename, and the time of its change cannot be set. */
 static bool
-is_same_file(const struct stat *a, const struct stat *b)
-{
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino &&
-	       a->st_size == b->st_size &&
-	       a->st_ctim.tv_sec == b->st_ctim.tv_sec &&
-	       a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
-}
-
-static bool
 are_same_files(const struct stat a[TLS_FILES], const struct stat b[TLS_FILES])
 {
 	for (size_t i = 0; i < TLS_FILES; i++)
-		if (!is_same_file(&a[i], &b[i]))
+		if (a[i].st_dev != b[i].st_dev || a[i].st_ino != b[i].st_ino ||
+		    a[i].st_size != b[i].st_size ||
+		    a[i].st_ctim.tv_sec != b[i].st_ctim.tv_sec ||
+		    a[i].st_ctim.tv_nsec != b[i].st_ctim.tv_nsec)
 			return false;
 	return true;
 }
@@ -348,7 +329,9 @@ tls_context_load(struct tls_context *context)
 	if (context->state != TLS_NOT_LOADED)
 		return;
 	context->reread.read_at = clock_now();
-	rc = load(&context->lib, error);
+	rc = tls_library_fill(&context->lib, error);
+	if (rc == 0)
+		rc = initialize(&context->lib, error);
 	if (rc == 0)
 		rc = make_ctx(context, &context->ctx, error);
 	if (rc != 0)

@@ -55,13 +55,6 @@ static const char *const bundles[] = {
     NULL,
 };
 
-/* Such as 5ed36f99.0. */
-static bool
-is_hash(const char *name)
-{
-	return strspn(name, "0123456789abcdef") == 8 && name[8] == '.';
-}
-
 static bool
 has_hashes(const char *folder)
 {
@@ -70,8 +63,10 @@ has_hashes(const char *folder)
 
 	if (dir == NULL)
 		return false;
+	/* Such as 5ed36f99.0. */
 	while ((entry = readdir(dir)) != NULL)
-		if (is_hash(entry->d_name))
+		if (strspn(entry->d_name, "0123456789abcdef") == 8 &&
+		    entry->d_name[8] == '.')
 			break;
 	closedir(dir);
 	return entry != NULL;
@@ -105,14 +100,6 @@ list(const char *const places[], char *text, size_t size)
 /* The variables are those of SSL_CTX_set_default_verify_paths(3), and like
  * there a place that they name may be empty. */
 static const char *
-find_folder(void)
-{
-	const char *folder = secure_getenv("SSL_CERT_DIR");
-
-	return folder != NULL ? folder : find_place(folders, has_hashes);
-}
-
-static const char *
 find_file(void)
 {
 	const char *file = secure_getenv("SSL_CERT_FILE");
@@ -123,8 +110,10 @@ find_file(void)
 int
 tls_library_trust_folder(const struct library *lib, SSL_CTX *ctx, char *error)
 {
-	const char *folder = find_folder();
+	const char *folder = secure_getenv("SSL_CERT_DIR");
 
+	if (folder == NULL)
+		folder = find_place(folders, has_hashes);
 	if (folder != NULL)
 		lib->SSL_CTX_load_verify_locations(ctx, NULL, folder);
 	if (folder != NULL || find_file() != NULL)

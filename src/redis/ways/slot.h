@@ -1,11 +1,8 @@
-/* One slot of a Redis Cluster: commands reach the node that owns it, and follow
- * it when it moves.
- *
- * Each command is kept until it is answered. A redirect shows that the node did
- * not run it: it is sent again where the redirect points, within its deadline,
- * in the order of all that were under way. Other answers, and silence once it
- * was written, are delivered: the sender knows whether it may run twice. A
- * failure is permanent when all nodes have failed so, one after the other. */
+/* One slot of a Redis Cluster: commands reach the node that owns it. A redirect
+ * shows that the node did not run the command: the reply asks for it again, and
+ * then it reaches the node where the redirect points. One that could not be
+ * written is tried at the other nodes. A failure is permanent when all nodes
+ * have failed so, one after the other. */
 #ifndef SLOT_H
 #define SLOT_H
 

@@ -168,7 +168,7 @@ class Locks:
         return keys_of(c.lock, "k"), [c.member, self.ms()]
 
     def join(self, c):
-        return keys_of(c.lock, self.words.one("kn", "kni"), c.token), \
+        return keys_of(c.lock, "kni", c.token), \
             [c.member, self.ms(), self.words.one("run1", "run2"), "50000"]
 
     def look(self, c):
