@@ -113,7 +113,7 @@ heal(struct lock *lock)
 	if (lock->claim.tier == CLAIM_PLAIN || lock->healed)
 		return false;
 	lock->healed = true;
-	lock_ask(lock, REQUEST_HEAL, ASK_SEND, NULL,
+	lock_ask(lock, request_heal, ASK_SEND, NULL,
 	    clock_now() + LOCK_REPLY_MS);
 	send_try(lock);
 	return true;
@@ -492,7 +492,7 @@ ask_try(struct lock *lock)
 	int64_t ends_at = single_is_up(lock->single) ? try_ends_at(lock)
 						     : connect_ends_at(lock);
 
-	if (lock_ask(lock, REQUEST_TRY, ASK_GRANT, on_tried, ends_at + 1) ==
+	if (lock_ask(lock, request_try, ASK_GRANT, on_tried, ends_at + 1) ==
 	    -1) {
 		try_later(lock);
 		return;
