@@ -24,12 +24,6 @@ _Static_assert(RECORD_HEAD +
 
 /* --- words ------------------------------------------------------------ */
 
-static bool
-is_plain(unsigned char c)
-{
-	return c > ' ' && c != 0x7f && c != '%' && c != '|';
-}
-
 /* Writes the word, with a blank behind it, and returns its end. It takes three
  * bytes for each of the text at most, and two more. */
 static char *
@@ -43,7 +37,8 @@ put_word(char *end, const char *text, size_t max)
 	for (; *text != '\0' && max > 0; text++, max--) {
 		unsigned char c = (unsigned char)*text;
 
-		if (is_plain(c) && strcmp(from, "-") != 0) {
+		if (c > ' ' && c != 0x7f && c != '%' && c != '|' &&
+		    strcmp(from, "-") != 0) {
 			*end++ = (char)c;
 			continue;
 		}
