@@ -335,7 +335,8 @@ ask_for_plant(struct lock *lock)
 		clock_now() + lock->patience_ms) == 0;
 }
 
-/* A grant to a user, or in a db, that is not ours is undone. */
+/* A grant to a user, or in a db, that is not ours is undone. The next
+ * connection may be let in. */
 static void
 on_planted(void *arg, const struct reply *reply)
 {
@@ -353,8 +354,10 @@ on_planted(void *arg, const struct reply *reply)
 	}
 	lock->is_planted = false;
 	lock->grant_unknown = answer.outcome == ANSWER_NONE;
-	if (granted && reply->kind == REPLY_NO_ACCESS) {
+	if (granted && reply->kind == REPLY_NO_ACCESS)
 		lock_post_release(lock, ASK_SEND, false);
+	if (verdict == VERDICT_ANEW || reply->kind == REPLY_NO_ACCESS) {
+		single_drop(lock->single);
 	} else if (granted) {
 		lock->failure = 0;
 		lock->was_away = false;

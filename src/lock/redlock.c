@@ -434,14 +434,15 @@ withdraw_round(struct set *set)
 
 	for (size_t i = 0; i < set->count; i++) {
 		struct lock *lock = &set->locks[i];
+		bool held = lock->state == LOCK_HELD;
 		bool unknown =
 		    lock->state == LOCK_ACQUIRING ||
 		    (lock->state == LOCK_FAILED && lock->grant_unknown);
 
-		granted = granted || unknown || lock->state == LOCK_HELD;
-		if (lock->state == LOCK_HELD)
+		granted = granted || unknown || held;
+		if (held && single_is_up(lock->single))
 			release_at_once(lock);
-		else if (unknown)
+		else if (held || unknown)
 			release_behind(lock);
 	}
 	if (!granted || set->locks->claim.outer != NULL)
@@ -648,6 +649,13 @@ step_held(struct set *set)
 	else if (!set->answered)
 		explain_votes(set);
 	set->error = redlock->error;
+	/* What is denied by one of them is reported. */
+	for (size_t i = 0; i < set->count; i++)
+		if (set->locks[i].state == LOCK_HELD &&
+		    (set->about->state != LOCK_HELD ||
+			(set->about->no_queue[0] == '\0' &&
+			    set->locks[i].no_queue[0] != '\0')))
+			set->about = &set->locks[i];
 	if (set->state == LOCK_HELD)
 		plant(set);
 	for (size_t i = 0; set->state == LOCK_LOST && i < set->count; i++)
@@ -658,7 +666,8 @@ step_held(struct set *set)
 /* --- release ----------------------------------------------------------------
  */
 
-/* Not of a server that surely never had it. */
+/* Not of a server that surely does not have it: it has said so, or has never
+ * been heard of. */
 static void
 release(struct set *set, struct lock *lock, int64_t keep_until)
 {
@@ -669,10 +678,13 @@ release(struct set *set, struct lock *lock, int64_t keep_until)
 				 (ends_run ? lock->config->replicas_ms : 0);
 	loop_timer_set(set->loop, &set->timer, redlock->release_until);
 	if (lock->state == LOCK_HELD || lock->state == LOCK_ACQUIRING ||
-	    lock->grant_unknown || lock->try.is_out)
+	    lock->grant_unknown || lock->try.is_out) {
 		release_start(lock, keep_until);
-	else
-		lock_due_at(lock, CLOCK_NEVER); /* it is planted no more */
+		return;
+	}
+	lock_due_at(lock, CLOCK_NEVER); /* it is planted no more */
+	if (lock->state != LOCK_LOST && lock->failure != LOCK_BUSY)
+		lock->release.outcome = LOCK_UNCONFIRMED;
 }
 
 static struct redlock_releases

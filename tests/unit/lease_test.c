@@ -99,7 +99,11 @@ static const struct scripted_row silence[] = {
     ROW("  with another user it is undone", "vote",
 	"start granted +3150 not-ours plant refused:granted",
 	"try =acquiring =held until@29698 @3150 renew! =lost try unproven "
-	"free"),
+	"free drop"),
+    ROW("  who is refused may be let in the next time", "vote",
+	"start granted +3150 not-ours plant no:-NOAUTH plant again granted",
+	"try =acquiring =held until@29698 @3150 renew! =lost try unproven "
+	"drop try try! =held"),
     ROW("  also one that was never held", "vote",
 	"start busy plant granted +10500 renewed",
 	"try =acquiring =failed:busy try =held @10500 renew! until@40198"),
