@@ -13,14 +13,11 @@ static const char hows[][12] =
     {[HOLDER_KNOWN] = "run", [HOLDER_HOLD] = "hold", [HOLDER_PAUSED] = "pause"};
 #define REPLACEABLE "replaceable"
 enum { RECORD_HEAD = 32 }; /* how, and the number of permits */
-_Static_assert(RECORD_HEAD +
-		       3 * (sizeof(((struct holder *)0)->pid) +
-			       sizeof(((struct holder *)0)->host) +
-			       sizeof(((struct holder *)0)->user) +
-			       LIMIT_LABEL + LIMIT_LONG_TEXT) +
-		       5 * 2 <
+#define ROOM(field) (3 * sizeof(((struct holder *)NULL)->field) + 2)
+_Static_assert(RECORD_HEAD + ROOM(pid) + ROOM(host) + ROOM(user) +
+		       3 * LIMIT_LABEL + 2 + 3 * LIMIT_LONG_TEXT + 2 <
 		   RECORD_SIZE,
-    "each byte of five words, encoded");
+    "each byte of five words encoded, and a blank behind each");
 
 /* --- words ------------------------------------------------------------ */
 
