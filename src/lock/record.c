@@ -13,11 +13,13 @@ static const char hows[][12] =
     {[HOLDER_KNOWN] = "run", [HOLDER_HOLD] = "hold", [HOLDER_PAUSED] = "pause"};
 #define REPLACEABLE "replaceable"
 enum { RECORD_HEAD = 32 }; /* how, and the number of permits */
-#define ROOM(field) (3 * sizeof(((struct holder *)NULL)->field) + 2)
-_Static_assert(RECORD_HEAD + ROOM(pid) + ROOM(host) + ROOM(user) +
-		       3 * LIMIT_LABEL + 2 + 3 * LIMIT_LONG_TEXT + 2 <
+/* Each byte of a word may be encoded, and a blank is behind it. */
+#define ROOM(size) ((size_t)3 * (size) + 2)
+#define ROOM_OF(field) ROOM(sizeof(((struct holder *)NULL)->field))
+_Static_assert(RECORD_HEAD + ROOM_OF(pid) + ROOM_OF(host) + ROOM_OF(user) +
+		       ROOM(LIMIT_LABEL) + ROOM(LIMIT_LONG_TEXT) <
 		   RECORD_SIZE,
-    "each byte of five words encoded, and a blank behind each");
+    "a record of five words");
 
 /* --- words ------------------------------------------------------------ */
 
