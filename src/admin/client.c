@@ -40,7 +40,7 @@ client_take(struct client *client, const struct question *question,
 		if (read(arg, question->value) == 0)
 			return;
 		what = "unexpected answer from";
-		label = server_label(client->enquiry.server);
+		label = way_label(client->enquiry.server);
 		why = "not that of our command";
 	} else if (question->outcome == QUESTION_TOO_FEW) {
 		failure = ENDING_UNAVAILABLE;
@@ -89,7 +89,7 @@ client_ask(struct client *client, const struct script *script,
 				.why = client->error});
 			reported = true;
 		}
-		server_drop(enquiry->server);
+		way_drop(enquiry->server);
 		enquiry_sleep(enquiry, clock_now() + backoff_ms);
 		backoff_ms = clock_min(backoff_ms * 2, BACKOFF_MAX_MS);
 	}
@@ -158,7 +158,7 @@ client_check_output(struct client *client)
 bool
 client_reaches_helpers(const struct client *client, const char *key)
 {
-	return !server_is_clustered(client->enquiry.server) ||
+	return !way_is_clustered(client->enquiry.server) ||
 	       key_is_placeable(key);
 }
 

@@ -366,7 +366,7 @@ look_print(const struct look *look, const struct client *client)
 	int64_t others = look->count - (int64_t)look->listed;
 	char place[LOOK_PLACE_MAX];
 
-	look_describe_place(client, server_label(client->enquiry.server), place,
+	look_describe_place(client, way_label(client->enquiry.server), place,
 	    sizeof(place));
 	print_line("lock:", "%s", client->opts->keys[0].name);
 	print_line("server:", "%s", place);
@@ -535,7 +535,7 @@ look_print_json(const struct look *look, const struct client *client,
 	printf("{\"held\":%s", look->kind != '\0' ? "true" : "false");
 	json_text(stdout, "name", key + strlen(opts->prefix));
 	json_text(stdout, "key", key);
-	json_text(stdout, "server", server_label(client->enquiry.server));
+	json_text(stdout, "server", way_label(client->enquiry.server));
 	json_integer(stdout, "db", true, client->endpoint->db);
 	json_text(stdout, "prefix", opts->prefix);
 	json_integer(stdout, "ttl_ms", look->left_ms >= 0, look->left_ms);

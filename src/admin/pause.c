@@ -409,8 +409,7 @@ print_target(const struct client *client, const struct target *target)
 		printf("{\"paused\":%s", is_paused ? "true" : "false");
 		json_text(stdout, "name", target->config.name);
 		json_text(stdout, "key", target->config.key);
-		json_text(stdout, "server",
-		    server_label(client->enquiry.server));
+		json_text(stdout, "server", way_label(client->enquiry.server));
 		json_integer(stdout, "ttl_ms", is_paused, left_ms);
 		printf("}\n");
 	} else if (is_paused && !client->opts->quiet) {

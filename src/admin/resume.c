@@ -36,8 +36,7 @@ print_resumed(struct client *client, const char *key)
 		printf("{\"resumed\":true");
 		json_text(stdout, "name", name);
 		json_text(stdout, "key", key);
-		json_text(stdout, "server",
-		    server_label(client->enquiry.server));
+		json_text(stdout, "server", way_label(client->enquiry.server));
 		printf("}\n");
 	} else if (!client->opts->quiet) {
 		escape_quote(name, quoted, sizeof(quoted));

@@ -340,7 +340,7 @@ begin_round(struct watch *watch)
 		/* A connection that was refused remains so, even if the server
 		 * has changed its mind. */
 		enquiry_forget_nodes(&watch->client->enquiry);
-		server_drop(watch->client->enquiry.server);
+		way_drop(watch->client->enquiry.server);
 	}
 	draw_view(watch);
 }

@@ -283,18 +283,18 @@ bool
 check_contact_begin(struct visit *visit)
 {
 	const struct endpoint *endpoint = visit->enquiry.endpoint;
-	const struct server *server = visit->enquiry.server;
+	const struct way *server = visit->enquiry.server;
 	struct tls_session session;
 	char address[64];
 	bool is_local;
 
 	if (!check_contact_measure(visit))
 		return false;
-	visit->findings->subject = server_label(server);
-	is_local = !server_address(server, address, sizeof(address)) ||
+	visit->findings->subject = way_label(server);
+	is_local = !way_address_text(server, address, sizeof(address)) ||
 		   strncmp(address, "127.", 4) == 0 ||
 		   strcmp(address, "::1") == 0;
-	if (server_describe_tls(server, &session)) {
+	if (way_describe_tls(server, &session)) {
 		findings_add(visit->findings, FINDING_OK, "tls", NULL, "%s, %s",
 		    session.protocol, session.cipher);
 		add_certificate(visit->findings, "the server's",

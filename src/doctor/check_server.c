@@ -575,7 +575,7 @@ check_server(struct visit *visit, bool *is_node)
 	info_text(facts, "run_id", identity->run_id, sizeof(identity->run_id));
 	info_text(facts, "save_rules", visit->save_rules,
 	    sizeof(visit->save_rules));
-	if (!server_address(enquiry->server, identity->address,
+	if (!way_address_text(enquiry->server, identity->address,
 		sizeof(identity->address)))
 		snprintf(identity->address, sizeof(identity->address), "%s",
 		    is_unix ? "localhost" : "");

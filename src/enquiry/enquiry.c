@@ -15,11 +15,11 @@
 enum { REPLY_MAX = 16 << 20, ELEMENTS_MAX = 65536 };
 enum { REPEATS_MAX = 5 };
 
-static struct server *
+static struct way *
 connect_to(const struct enquiry *enquiry, const struct endpoint *endpoint,
     const char *key)
 {
-	struct server *server = server_new(enquiry->loop, endpoint, key);
+	struct way *server = way_new(enquiry->loop, endpoint, key);
 
 	if (server == NULL)
 		log_die(EXITCODE_RESOURCE, "out of memory");
@@ -39,7 +39,7 @@ enquiry_end(struct enquiry *enquiry)
 {
 	enquiry_forget_nodes(enquiry);
 	loop_timer_remove(enquiry->loop, &enquiry->timer);
-	server_free(enquiry->server);
+	way_free(enquiry->server);
 	enquiry->server = NULL;
 }
 
@@ -98,8 +98,8 @@ static void
 send_question(struct question *question, enum again again, bool more)
 {
 	const struct enquiry *enquiry = question->enquiry;
-	struct command command = {.script = question->script,
-	    .argv = question->argv,
+	const struct command command = {.script = question->script,
+	    .words = question->argv,
 	    .deadline = question->deadline,
 	    .again = again,
 	    .on_reply = on_question_reply,
@@ -109,9 +109,7 @@ send_question(struct question *question, enum again again, bool more)
 	    .replicas_ms = enquiry->opts->replicas_ms,
 	    .more = more};
 
-	while (question->argv[command.argc] != NULL)
-		command.argc++;
-	if (server_send(enquiry->server, &command) == -1)
+	if (way_send(enquiry->server, &command, 1) == -1)
 		log_die(EXITCODE_RESOURCE, "out of memory");
 }
 
@@ -138,7 +136,7 @@ void
 enquiry_await(struct enquiry *enquiry)
 {
 	if (enquiry->is_stopped)
-		server_drop(enquiry->server);
+		way_drop(enquiry->server);
 	while (enquiry->unanswered > 0)
 		turn_loop(enquiry);
 }
@@ -189,7 +187,7 @@ void
 enquiry_stop(struct enquiry *enquiry)
 {
 	enquiry->is_stopped = true;
-	server_drop(enquiry->server);
+	way_drop(enquiry->server);
 }
 
 /* --- the nodes of a cluster ------------------------------------------ */
@@ -198,7 +196,7 @@ void
 enquiry_forget_nodes(struct enquiry *enquiry)
 {
 	for (int i = 0; i < enquiry->node_count; i++)
-		server_free(enquiry->nodes[i].server);
+		way_free(enquiry->nodes[i].server);
 	free(enquiry->nodes);
 	enquiry->nodes = NULL;
 	enquiry->node_count = 0;
@@ -247,7 +245,10 @@ bool
 enquiry_set_nodes(struct enquiry *enquiry, const struct value *slots)
 {
 	struct cluster_node *primaries = NULL;
-	int count = server_primaries(enquiry->server, slots, &primaries);
+	int count = way_is_clustered(enquiry->server)
+			? cluster_primaries(slots, way_host(enquiry->server),
+			      &primaries)
+			: -1;
 
 	if (count == -1)
 		return false;
@@ -268,7 +269,7 @@ enquiry_visit_nodes(struct enquiry *enquiry, void (*visit)(void *arg),
     void *arg)
 {
 	const struct endpoint *endpoint = enquiry->endpoint;
-	struct server *server = enquiry->server;
+	struct way *server = enquiry->server;
 
 	for (int i = 0; i < enquiry->node_count; i++) {
 		enquiry->endpoint = &enquiry->nodes[i].endpoint;

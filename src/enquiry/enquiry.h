@@ -12,8 +12,9 @@
 #include "base/loop.h"
 #include "options/opts.h"
 #include "redis/reply.h"
-#include "redis/server.h"
 #include "redis/value.h"
+#include "redis/way.h"
+#include "redis/ways/cluster.h"
 
 /* As many questions travel together; a connection keeps track of 16 commands,
  * with those of its handshake. */
@@ -53,7 +54,7 @@ struct question {
 /* A primary of a cluster. */
 struct enquiry_node {
 	struct endpoint endpoint; /* a plain one, with the login of the URL */
-	struct server *server;
+	struct way *server;
 	char host[CLUSTER_HOST_SIZE];
 	char label[CLUSTER_LABEL_SIZE];
 };
@@ -65,7 +66,7 @@ struct enquiry {
 	int replicas; /* that are to have what is asked; 0: not awaited */
 
 	const struct endpoint *endpoint; /* that is asked, and its server */
-	struct server *server;
+	struct way *server;
 	size_t unanswered;
 	int64_t heard_at;	 /* the last reply */
 	bool is_stopped;	 /* by enquiry_stop */

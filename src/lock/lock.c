@@ -81,8 +81,7 @@ lock_send(struct lock *lock, struct request *request, enum ask ask,
 	bool ends = ask == ASK_RELEASE && (lock->grant_unknown || votes);
 	int64_t wait_ms = replicas_ms(lock, ask, deadline);
 	const struct command command = {.script = request->script,
-	    .argc = request->argc,
-	    .argv = request->argv,
+	    .words = request->argv,
 	    .deadline = deadline,
 	    .counts_until = votes && ask == ASK_GRANT
 				? clock_now() + wait_ms + lock->config->vote_ms

@@ -22,7 +22,7 @@
 #include "lock/release.h"
 #include "redis/info.h"
 #include "redis/reply.h"
-#include "redis/server.h"
+#include "redis/way.h"
 
 enum { PATIENCE_MIN_MS = 50, PATIENCE_MAX_MS = 500 };
 enum { BACKOFF_MAX_MS = 1000 };
@@ -168,11 +168,10 @@ on_info(void *arg, const struct reply *reply)
 static void
 introduce(const struct set *set, size_t i)
 {
-	static const char *argv[] = {"INFO", "server"};
+	static const char *const words[] = {"INFO", "server", NULL};
 	const struct lock *lock = &set->locks[i];
 	struct identity *identity = &set->redlock->identities[i];
-	const struct command command = {.argc = 2,
-	    .argv = argv,
+	const struct command command = {.words = words,
 	    .deadline = clock_now() + 2 * lock->config->try_ms +
 			lock->config->replicas_ms,
 	    .counts_until = set->redlock->votes_until,
@@ -182,7 +181,7 @@ introduce(const struct set *set, size_t i)
 
 	identity->known = identity->known && single_is_up(lock->single);
 	if (!identity->known)
-		server_send(single_server(lock->single), &command);
+		way_send(single_server(lock->single), &command, 1);
 }
 
 static void

@@ -11,7 +11,7 @@
 #include "lock/answer.h"
 #include "lock/claim.h"
 #include "lock/record.h"
-#include "redis/pipeline.h"
+#include "redis/command.h"
 
 enum {
 	REQUEST_WORDS = 2 * LIMIT_NOTIFY + 16,

@@ -8,7 +8,7 @@
 /* A connection, and the renewal on it. */
 struct link {
 	struct single *single;
-	struct server *server; /* NULL before the second one is used */
+	struct way *server; /* NULL before the second one is used */
 	enum {
 		LINK_QUIET,
 		LINK_AWAITED, /* its reply counts */
@@ -41,7 +41,7 @@ single_new(struct loop *loop, const struct lock_config *config)
 	single->links[0].single = single;
 	single->links[1].single = single;
 	single->in_use = &single->links[0];
-	single->in_use->server = server_new(loop, config->server, config->key);
+	single->in_use->server = way_new(loop, config->server, config->key);
 	if (single->in_use->server != NULL)
 		return single;
 	free(single);
@@ -53,8 +53,8 @@ single_free(struct single *single)
 {
 	if (single == NULL)
 		return;
-	server_free(single->links[0].server);
-	server_free(single->links[1].server);
+	way_free(single->links[0].server);
+	way_free(single->links[1].server);
 	free(single);
 }
 
@@ -71,7 +71,7 @@ drop_link(struct link *link)
 {
 	link->state = LINK_QUIET;
 	if (link->server != NULL)
-		server_drop(link->server);
+		way_drop(link->server);
 }
 
 /* WAIT behind the command will be refused the next time, too. */
@@ -138,7 +138,7 @@ deliver_single(struct single *single, const struct reply *received)
 	}
 	single->on_reply(single->arg, &reply);
 	if (reply.kind == REPLY_TOO_FEW)
-		server_doubt(single->in_use->server);
+		way_doubt(single->in_use->server);
 }
 
 /* A yes or a no about the lock itself, from a server that may say so. */
@@ -174,11 +174,11 @@ on_single_reply(void *arg, const struct reply *reply)
 	void (*on_quiet)(void *arg);
 
 	link->state = LINK_QUIET;
-	if (ignored || (awaited && both &&
-			   (!is_decisive(single, reply) ||
-			       server_has_moved(other_link(link)->server,
-				   link->server)))) {
-		server_drop(link->server);
+	if (ignored ||
+	    (awaited && both &&
+		(!is_decisive(single, reply) ||
+		    way_has_moved(other_link(link)->server, link->server)))) {
+		way_drop(link->server);
 	} else if (awaited) {
 		if (both)
 			other_link(link)->state = LINK_IGNORED;
@@ -200,7 +200,7 @@ send_on(struct link *link, const struct command *command)
 	own.on_reply = on_single_reply;
 	own.arg = link;
 	link->state = LINK_QUIET;
-	if (server_send(link->server, &own) == -1)
+	if (way_send(link->server, &own, 1) == -1)
 		return -1;
 	link->state = LINK_AWAITED;
 	return 0;
@@ -214,8 +214,8 @@ ask_again(struct single *single, const struct command *command)
 	if (single->in_use->state != LINK_AWAITED)
 		return -1;
 	if (second->server == NULL)
-		second->server = server_new(single->loop,
-		    single->config->server, single->config->key);
+		second->server = way_new(single->loop, single->config->server,
+		    single->config->key);
 	if (second->server == NULL)
 		return -1;
 	drop_link(second);
@@ -241,9 +241,9 @@ single_send(struct single *single, const struct command *command, enum ask ask)
 		single->error[0] = '\0';
 		single->on_quiet = NULL;
 		drop_link(other_link(single->in_use));
-		return server_send(single->in_use->server, command);
+		return way_send(single->in_use->server, command, 1);
 	default:
-		return server_send(single->in_use->server, command);
+		return way_send(single->in_use->server, command, 1);
 	}
 }
 
@@ -259,7 +259,7 @@ single_await_renewals(struct single *single, bool keep,
 void
 single_drop(struct single *single)
 {
-	server_drop(single->in_use->server);
+	way_drop(single->in_use->server);
 	drop_link(other_link(single->in_use));
 }
 
@@ -267,10 +267,10 @@ const char *
 single_error(const struct single *single)
 {
 	return *single->error != '\0' ? single->error
-				      : server_error(single->in_use->server);
+				      : way_error(single->in_use->server);
 }
 
-struct server *
+struct way *
 single_server(const struct single *single)
 {
 	return single->in_use->server;
@@ -279,24 +279,24 @@ single_server(const struct single *single)
 bool
 single_is_up(const struct single *single)
 {
-	return server_is_up(single->in_use->server);
+	return way_is_up(single->in_use->server);
 }
 
 const char *
 single_label(const struct single *single)
 {
-	return server_label(single->in_use->server);
+	return way_label(single->in_use->server);
 }
 
 void
 single_reject(struct single *single)
 {
-	server_reject(single->in_use->server);
+	way_reject(single->in_use->server);
 }
 
 int64_t
 single_rests_until(const struct single *single, const char **why)
 {
-	*why = server_error(single->in_use->server);
-	return server_rests_until(single->in_use->server);
+	*why = way_error(single->in_use->server);
+	return way_rests_until(single->in_use->server);
 }

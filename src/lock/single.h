@@ -9,8 +9,8 @@
 #include "base/loop.h"
 #include "lock/ask.h"
 #include "lock/config.h"
-#include "redis/pipeline.h"
-#include "redis/server.h"
+#include "redis/command.h"
+#include "redis/way.h"
 
 struct single;
 
@@ -31,8 +31,8 @@ int single_send(struct single *single, const struct command *command,
 bool single_await_renewals(struct single *single, bool keep,
     void (*on_quiet)(void *arg));
 
-/* As those of server.h, of the connection that is in use. */
-struct server *single_server(const struct single *single);
+/* As those of way.h, of the connection that is in use. */
+struct way *single_server(const struct single *single);
 bool single_is_up(const struct single *single);
 const char *single_label(const struct single *single);
 const char *single_error(const struct single *single);
@@ -40,7 +40,7 @@ const char *single_error(const struct single *single);
 int64_t single_rests_until(const struct single *single, const char **why);
 /* Of both. */
 void single_drop(struct single *single);
-/* As server_reject. */
+/* As way_reject. */
 void single_reject(struct single *single);
 
 /* Room for why something does not count. */

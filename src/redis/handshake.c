@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/secret.h"
 #include "redis/password_file.h"
 
@@ -136,20 +137,6 @@ on_greeting(void *arg, const struct reply *reply)
 		handshake->misfit = why;
 }
 
-static int
-append_step(struct handshake *handshake, struct pipeline *pipeline,
-    int64_t deadline, const char **argv, reply_handler *on_reply)
-{
-	struct command command = {.argv = argv,
-	    .deadline = deadline,
-	    .on_reply = on_reply,
-	    .arg = handshake};
-
-	while (argv[command.argc] != NULL)
-		command.argc++;
-	return pipeline_append(pipeline, &command);
-}
-
 static char *
 current_password(const struct endpoint *to, bool anew)
 {
@@ -158,56 +145,55 @@ current_password(const struct endpoint *to, bool anew)
 		   : secret_share(to->password);
 }
 
-/* Returns the password, or NULL. */
-static const char *
-begin_handshake(struct handshake *handshake, const struct endpoint *to)
-{
-	secret_free(handshake->password);
-	handshake->password = current_password(to, handshake->anew);
-	handshake->refusal[0] = '\0';
-	handshake->misfit = NULL;
-	handshake->complaint[0] = '\0';
-	return handshake->password;
-}
-
 void
 handshake_fini(struct handshake *handshake)
 {
 	secret_free(handshake->password);
 }
 
+static void
+add_step(struct handshake_steps *steps, struct command command,
+    reply_handler *on_reply, const char *first, const char *second,
+    const char *third)
+{
+	const char **words = steps->words[steps->count];
+
+	words[0] = first;
+	words[1] = second;
+	words[2] = third;
+	command.words = words;
+	command.on_reply = on_reply;
+	steps->commands[steps->count++] = command;
+}
+
 /* Without a user, AUTH begins with the password. */
-int
-handshake_append(struct handshake *handshake, struct pipeline *pipeline,
+void
+handshake_begin(struct handshake *handshake, struct handshake_steps *steps,
     const struct endpoint *to, int64_t deadline)
 {
 	const struct greeting *greeting = handshake->greeting;
-	const char *password = begin_handshake(handshake, to);
-	char db[16];
-	char name[32];
-	const char *auth_user[] = {"AUTH", to->user, password ? password : "",
-	    NULL};
-	const char *auth[] = {"AUTH", password, NULL};
-	const char *greet[] = {greeting ? greeting->command : NULL, NULL};
-	const char *select_db[] = {"SELECT", db, NULL};
-	const char *setname[] = {"CLIENT", "SETNAME", name, NULL};
-	const struct {
-		bool due;
-		const char **argv;
-		reply_handler *on_reply;
-	} steps[] = {
-	    {to->user != NULL, auth_user, on_auth},
-	    {to->user == NULL && password != NULL, auth, on_auth},
-	    {greeting != NULL && greeting->command != NULL, greet, on_greeting},
-	    {to->db != 0, select_db, on_select},
-	    {true, setname, on_setname},
-	};
+	const struct command command = {.deadline = deadline, .arg = handshake};
+	const char *password;
 
-	snprintf(db, sizeof(db), "%d", to->db);
-	snprintf(name, sizeof(name), "rlockrun:%d", (int)getpid());
-	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++)
-		if (steps[i].due && append_step(handshake, pipeline, deadline,
-					steps[i].argv, steps[i].on_reply) == -1)
-			return -1;
-	return 0;
+	secret_free(handshake->password);
+	handshake->password = current_password(to, handshake->anew);
+	handshake->refusal[0] = '\0';
+	handshake->misfit = NULL;
+	handshake->complaint[0] = '\0';
+	password = handshake->password;
+	*steps = (struct handshake_steps){.count = 0};
+	snprintf(steps->db, sizeof(steps->db), "%d", to->db);
+	snprintf(steps->name, sizeof(steps->name), "rlockrun:%d",
+	    (int)getpid());
+	if (to->user != NULL)
+		add_step(steps, command, on_auth, "AUTH", to->user,
+		    password != NULL ? password : "");
+	else if (password != NULL)
+		add_step(steps, command, on_auth, "AUTH", password, NULL);
+	if (greeting != NULL && greeting->command != NULL)
+		add_step(steps, command, on_greeting, greeting->command, NULL,
+		    NULL);
+	if (to->db != 0)
+		add_step(steps, command, on_select, "SELECT", steps->db, NULL);
+	add_step(steps, command, on_setname, "CLIENT", "SETNAME", steps->name);
 }

@@ -5,9 +5,10 @@
 #define HANDSHAKE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "redis/pipeline.h"
+#include "redis/command.h"
 #include "redis/url.h"
 #include "redis/value.h"
 
@@ -37,9 +38,19 @@ struct handshake {
 	char complaint[HANDSHAKE_WORDS_MAX];
 };
 
-/* Begins a new handshake: forgets what came of the last one. 0, or -1 as
- * pipeline_append. */
-int handshake_append(struct handshake *handshake, struct pipeline *pipeline,
+enum { HANDSHAKE_STEPS = 4 };
+
+/* The commands, and room for their words. */
+struct handshake_steps {
+	struct command commands[HANDSHAKE_STEPS];
+	size_t count;
+	const char *words[HANDSHAKE_STEPS][4];
+	char db[16], name[32];
+};
+
+/* Begins a new handshake: forgets what came of the last one. What the steps
+ * point at lasts until the next one begins. */
+void handshake_begin(struct handshake *handshake, struct handshake_steps *steps,
     const struct endpoint *to, int64_t deadline);
 
 void handshake_fini(struct handshake *handshake);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "tap.h"
 
 /* What a handler got, copied: a reply ends with its handler. */
@@ -48,10 +49,9 @@ on_reply_take(void *arg, const struct reply *reply)
 static struct command
 ping(int64_t deadline)
 {
-	static const char *argv[] = {"PING"};
+	static const char *const words[] = {"PING", NULL};
 
-	return (struct command){.argc = 1,
-	    .argv = argv,
+	return (struct command){.words = words,
 	    .deadline = deadline,
 	    .on_reply = on_reply,
 	    .arg = &seen};
@@ -87,8 +87,8 @@ deliver(struct pipeline *pipeline, const char *wire, const char *refusal)
 static void
 is_out(const struct pipeline *pipeline, const char *bytes)
 {
-	is_int((int64_t)pipeline->out_length, (int64_t)strlen(bytes), "length");
-	ok(memcmp(pipeline->out, bytes, strlen(bytes)) == 0, "bytes");
+	is_int((int64_t)pipeline->out.length, (int64_t)strlen(bytes), "length");
+	ok(memcmp(pipeline->out.bytes, bytes, strlen(bytes)) == 0, "bytes");
 }
 
 static void
@@ -96,23 +96,22 @@ test_bytes(struct pipeline *pipeline)
 {
 	static const char set[] = "*3\r\n$3\r\nSET\r\n$0\r\n\r\n$20000\r\nxx";
 	static char long_word[20001];
-	const char *argv[] = {"SET", "", long_word};
+	const char *const words[] = {"SET", "", long_word, NULL};
 	struct command command = ping(1);
-	struct pending drained[PIPELINE_MAX];
 
-	pipeline_append(pipeline, &command);
+	pipeline_add(pipeline, &command);
 	is_out(pipeline, "*1\r\n$4\r\nPING\r\n");
-	pipeline_wrote(pipeline, 4);
+	out_wrote(&pipeline->out, 4);
 	is_out(pipeline, "$4\r\nPING\r\n");
 	memset(long_word, 'x', sizeof(long_word) - 1);
-	command.argc = 3;
-	command.argv = argv;
-	is_int(pipeline_append(pipeline, &command), 0, "more than the room");
-	is_int((int64_t)pipeline->out_length, 10 + 4 + 9 + 6 + 8 + 20000 + 2,
+	command.words = words;
+	is_int(pipeline_add(pipeline, &command), 0, "more than the room");
+	is_int((int64_t)pipeline->out.length, 10 + 4 + 9 + 6 + 8 + 20000 + 2,
 	    "  length");
-	ok(memcmp(pipeline->out + 10, set, strlen(set)) == 0, "  bytes");
-	is_int((int64_t)pipeline_drain(pipeline, drained), 2, "drain");
-	is_int((int64_t)pipeline->out_length, 0, "  leaves no bytes");
+	ok(memcmp(pipeline->out.bytes + 10, set, strlen(set)) == 0, "  bytes");
+	is_int((int64_t)pipeline->count, 2, "two are unanswered");
+	pipeline_empty(pipeline);
+	is_int((int64_t)pipeline->out.length, 0, "  leaves no bytes");
 	is_int(pipeline_deadline(pipeline), CLOCK_NEVER, "  nor a deadline");
 }
 
@@ -121,29 +120,29 @@ test_kinds(struct pipeline *pipeline)
 {
 	struct command command = ping(1);
 
-	pipeline_append(pipeline, &command);
+	pipeline_add(pipeline, &command);
 	deliver(pipeline, ":7\r\n", NULL);
 	is_int(seen.kind, REPLY_VALUE, "a value: kind");
 	is_int(seen.number, 7, "  value");
 	is_text(seen.error, "", "  no error");
 	is_int(seen.sent_at, CLOCK_NEVER, "  never stamped");
-	pipeline_append(pipeline, &command);
+	pipeline_add(pipeline, &command);
 	pipeline_stamp(pipeline);
 	deliver(pipeline, "-BUSY x\r\n", NULL);
 	is_int(seen.kind, REPLY_ERROR, "an error: kind");
 	is_text(seen.error, "BUSY x", "  error");
 	ok(seen.sent_at <= clock_now(), "  stamped");
-	pipeline_append(pipeline, &command);
+	pipeline_add(pipeline, &command);
 	deliver(pipeline, ":7\r\n", "WRONGPASS");
 	is_int(seen.kind, REPLY_NO_ACCESS, "a value without access: kind");
 	is_int(seen.number, 7, "  value");
 	is_text(seen.error, "WRONGPASS", "  error");
-	pipeline_append(pipeline, &command);
+	pipeline_add(pipeline, &command);
 	deliver(pipeline, "-BUSY\r\n", "NOAUTH");
 	is_int(seen.kind, REPLY_NO_ACCESS, "an error without access: kind");
 	is_text(seen.error, "NOAUTH", "  the refusal's words");
 	command.on_reply = on_reply_take;
-	pipeline_append(pipeline, &command);
+	pipeline_add(pipeline, &command);
 	deliver(pipeline, ":7\r\n", NULL);
 	value_free(taken);
 }
@@ -168,24 +167,23 @@ test_places(struct pipeline *pipeline)
 	struct command command = ping(1);
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		pipeline_append(pipeline, &command);
+		pipeline_add(pipeline, &command);
 		deliver(pipeline, cases[i].wire, NULL);
 		is_text(seen.error, cases[i].error, "an error of a script");
 	}
-	pipeline_wrote(pipeline, pipeline->out_length);
+	out_wrote(&pipeline->out, pipeline->out.length);
 }
 
 static void
 test_replicas(struct pipeline *pipeline)
 {
 	struct command command = ping(1);
-	struct pending drained[PIPELINE_MAX];
 	int calls = seen.calls;
 
 	command.replicas = 2;
 	command.replicas_ms = 500;
 	command.tag = 5;
-	pipeline_append(pipeline, &command);
+	pipeline_add(pipeline, &command);
 	is_out(pipeline, "*1\r\n$4\r\nPING\r\n"
 			 "*3\r\n$4\r\nWAIT\r\n$1\r\n2\r\n$3\r\n500\r\n");
 	deliver(pipeline, ":1\r\n", NULL);
@@ -195,21 +193,22 @@ test_replicas(struct pipeline *pipeline)
 	is_int(seen.number, 1, "  the command's");
 	is_int(seen.tag, 5, "  with its tag");
 	is_text(seen.acks, "2", "  the replicas'");
-	pipeline_append(pipeline, &command);
+	pipeline_add(pipeline, &command);
 	deliver(pipeline, ":1\r\n", NULL);
-	is_int((int64_t)pipeline_drain(pipeline, drained), 1,
-	    "drained in between");
+	is_int((int64_t)pipeline->count, 1, "emptied in between");
+	pipeline_empty(pipeline);
 	is_int(seen.calls, calls + 1, "  nothing is delivered");
-	pipeline_append(pipeline, &command);
-	is_int((int64_t)pipeline_drain(pipeline, drained), 2,
-	    "drained before both");
-	ok(drained[0].on_reply == NULL && drained[1].on_reply == on_reply,
+	pipeline_add(pipeline, &command);
+	is_int((int64_t)pipeline->count, 2, "emptied before both");
+	ok(pipeline->pending[0].on_reply == NULL &&
+		pipeline->pending[1].on_reply == on_reply,
 	    "  one handler is left to call");
+	pipeline_empty(pipeline);
 	command.replicas = 0;
-	pipeline_append(pipeline, &command);
+	pipeline_add(pipeline, &command);
 	deliver(pipeline, ":1\r\n", NULL);
 	is_text(seen.acks, "-1", "  nor anything left for the next");
-	pipeline_drain(pipeline, drained);
+	pipeline_empty(pipeline);
 }
 
 static const char digest[] = "0123456789012345678901234567890123456789";
@@ -227,12 +226,11 @@ static const struct script script = {"return 1", digest};
 static struct command
 eval(void)
 {
-	static const char *argv[] = {"1", "k"};
+	static const char *const words[] = {"1", "k", NULL};
 	struct command command = ping(clock_now() + 10000);
 
 	command.script = &script;
-	command.argc = 2;
-	command.argv = argv;
+	command.words = words;
 	return command;
 }
 
@@ -240,10 +238,10 @@ static void
 send_written(struct pipeline *pipeline, const struct command *command,
     const char *bytes)
 {
-	is_int(pipeline_append(pipeline, command), 0, "a script");
+	is_int(pipeline_add(pipeline, command), 0, "a script");
 	is_out(pipeline, bytes);
 	pipeline_stamp(pipeline);
-	pipeline_wrote(pipeline, pipeline->out_length);
+	out_wrote(&pipeline->out, pipeline->out.length);
 }
 
 static void
@@ -258,7 +256,7 @@ test_scripts(struct pipeline *pipeline)
 	deliver(pipeline, NOSCRIPT, NULL);
 	is_int(seen.again, AGAIN_AS_TEXT,
 	    "the server lacks it: it is to be sent as a text");
-	is_int((int64_t)pipeline->out_length, 0, "  nothing is sent yet");
+	is_int((int64_t)pipeline->out.length, 0, "  nothing is sent yet");
 	command.again = seen.again;
 	send_written(pipeline, &command, WHOLE);
 	deliver(pipeline, NOSCRIPT, NULL);
@@ -299,7 +297,7 @@ test_scripts_with_others(struct pipeline *pipeline)
 	is_int(seen.calls, calls + 2, "  then it is delivered");
 	is_int(seen.number, 1, "  the script's answer");
 	is_text(seen.acks, "2", "  the replicas'");
-	is_int((int64_t)pipeline->queued, 0, "  nothing is left");
+	is_int((int64_t)pipeline->count, 0, "  nothing is left");
 }
 
 static void
@@ -320,7 +318,7 @@ test_digests_denied(struct pipeline *pipeline)
 		deliver(pipeline, words[i], NULL);
 		is_int(seen.kind, REPLY_ERROR, "  an error of EVAL is one");
 		is_int(seen.again, AGAIN_NO, "  no loop");
-		pipeline->scripts = PIPELINE_ALL_SCRIPTS;
+		pipeline->scripts = SCRIPT_ANY;
 	}
 }
 
@@ -347,7 +345,7 @@ test_texts_denied(struct pipeline *pipeline)
 		send_written(pipeline, &command, WHOLE);
 		deliver(pipeline, words[i], NULL);
 		is_int(seen.again, AGAIN_NO, "  which EVAL answers");
-		pipeline->scripts = PIPELINE_ALL_SCRIPTS;
+		pipeline->scripts = SCRIPT_ANY;
 	}
 }
 
@@ -376,37 +374,36 @@ test_deadlines(struct pipeline *pipeline)
 {
 	struct command first = ping(50);
 	struct command second = ping(30);
-	struct pending drained[PIPELINE_MAX];
 
 	second.on_reply = NULL;
-	pipeline_append(pipeline, &second);
+	pipeline_add(pipeline, &second);
 	ok(!pipeline_is_awaited(pipeline), "what nobody awaits");
-	pipeline_drain(pipeline, drained);
+	pipeline_empty(pipeline);
 	second.on_reply = on_reply_take;
 	second.limits.bytes = 5;
 	is_int((int64_t)pipeline_limits(pipeline).bytes, 65536, "usual limits");
-	pipeline_append(pipeline, &first);
-	pipeline_append(pipeline, &second);
+	pipeline_add(pipeline, &first);
+	pipeline_add(pipeline, &second);
 	is_int((int64_t)pipeline_limits(pipeline).bytes, 65536, "the first's");
 	is_int(pipeline_deadline(pipeline), 30, "the earliest deadline");
 	ok(pipeline_is_unsent(pipeline), "nothing is written");
 	pipeline_stamp(pipeline);
 	ok(!pipeline_is_unsent(pipeline), "  now it is");
 	ok(pipeline_is_awaited(pipeline), "  and a reply is awaited");
-	while (pipeline->queued < PIPELINE_MAX - 1)
-		pipeline_append(pipeline, &first);
+	while (pipeline->count < PIPELINE_MAX - 1)
+		pipeline_add(pipeline, &first);
 	first.replicas = 1;
-	is_int(pipeline_append(pipeline, &first), -1, "no room for two");
+	is_int(pipeline_add(pipeline, &first), -1, "no room for two");
 	first.replicas = 0;
-	is_int(pipeline_append(pipeline, &first), 0, "room for one");
-	is_int(pipeline_append(pipeline, &first), -1, "no room");
-	is_int((int64_t)pipeline_drain(pipeline, drained), PIPELINE_MAX,
-	    "all are drained");
-	is_int(drained[0].deadline, 50, "  in order");
-	is_int(drained[1].deadline, 30, "  as they were");
-	pipeline_append(pipeline, &second);
+	is_int(pipeline_add(pipeline, &first), 0, "room for one");
+	is_int(pipeline_add(pipeline, &first), -1, "no room");
+	is_int((int64_t)pipeline->count, PIPELINE_MAX, "all");
+	is_int(pipeline->pending[0].deadline, 50, "  in order");
+	is_int(pipeline->pending[1].deadline, 30, "  as they were");
+	pipeline_empty(pipeline);
+	pipeline_add(pipeline, &second);
 	is_int((int64_t)pipeline_limits(pipeline).bytes, 5, "its own limits");
-	pipeline_drain(pipeline, drained);
+	pipeline_empty(pipeline);
 }
 
 /* What the parser makes of that, within 64 bytes and 4 elements. */

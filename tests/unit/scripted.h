@@ -119,10 +119,12 @@ note(const char *format, ...)
 static inline bool
 is_late(const struct command *command)
 {
-	int keys = atoi(command->argv[0]);
+	int keys = atoi(command->words[0]), count = 0;
 
-	return command->argc > keys + 8 && *command->argv[keys + 4] != '\0' &&
-	       strcmp(command->argv[keys + 8], "1") == 0;
+	while (command->words[count] != NULL)
+		count++;
+	return count > keys + 8 && *command->words[keys + 4] != '\0' &&
+	       strcmp(command->words[keys + 8], "1") == 0;
 }
 
 static inline const char *
@@ -149,7 +151,7 @@ name_of(const struct command *command, enum ask ask)
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (names[i].script == command->script)
 			return names[i].name;
-	return command->argv[0];
+	return command->words[0];
 }
 
 /* Goes along with a renewal, and does not matter to it. */
@@ -298,7 +300,7 @@ single_label(const struct single *single)
 }
 
 /* These are for others than a lock. */
-struct server *
+struct way *
 single_server(const struct single *single)
 {
 	(void)single;

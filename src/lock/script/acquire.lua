@@ -319,6 +319,8 @@ return answer_of(pcall(function()
   places = (held.count == 0 or held.kind == letter)
     and (limit or math.huge) - held.count or 0
   if not repeated and head and head ~= me then head = remove_dead(me) end
-  if not repeated and (places < 1 or not is_in_turn()) then return busy() end
+  if not repeated and (places < 1 or head and not is_in_turn()) then
+    return busy()
+  end
   return grant_rest(repeated)
 end))

@@ -8,10 +8,14 @@
 #include "base/escape.h"
 #include "base/num.h"
 #include "redis/reply.h"
+#include "redis/way.h"
 
 /* An unreachable sentinel must not use up all the time there is, and a distant
  * one must be waited for in the end. */
 enum { ASK_MIN_MS = 1000, ASK_MAX_MS = 8000 };
+
+/* A slow server must be able to answer when time is short. */
+enum { ANSWER_MS = 2000 };
 
 enum { WHY_MAX = 512 };
 
@@ -25,9 +29,9 @@ struct tally {
 
 struct sentinel {
 	const struct endpoint *url;
-	struct conn *primary;
-	struct conn **conns; /* in the order in which they are asked */
-	size_t asked;	     /* the one whose answer is awaited */
+	struct way *primary;
+	struct way **ways; /* in the order in which they are asked */
+	size_t asked;	   /* the one whose answer is awaited */
 	bool asking;
 	bool doubtful; /* the first one's last answer is not confirmed */
 	struct tally tally;
@@ -40,57 +44,49 @@ struct sentinel {
 };
 
 static void ask_next(struct sentinel *sentinel);
-static void start_asking(void *arg, int64_t deadline);
-static void cancel_asking(void *arg);
-static const char *judge_role(void *arg, const struct value *value);
-
-static const struct conn_locator locator = {.start = start_asking,
-    .cancel = cancel_asking,
-    .greeting = {.command = "ROLE", .judge = judge_role}};
 
 static int
 connect_all(struct sentinel *sentinel, struct loop *loop)
 {
 	const struct endpoint *url = sentinel->url;
 
-	sentinel->conns = calloc(url->host_count, sizeof(struct conn *));
-	for (size_t i = 0; sentinel->conns && i < url->host_count; i++) {
-		sentinel->conns[i] = conn_new(loop, &url->hosts[i]);
-		if (sentinel->conns[i] == NULL)
+	sentinel->ways = calloc(url->host_count, sizeof(struct way *));
+	for (size_t i = 0; sentinel->ways && i < url->host_count; i++) {
+		sentinel->ways[i] = way_new(loop, &url->hosts[i], NULL);
+		if (sentinel->ways[i] == NULL)
 			return -1;
 	}
-	return sentinel->conns == NULL ? -1 : 0;
+	return sentinel->ways == NULL ? -1 : 0;
 }
 
-struct sentinel *
-sentinel_new(struct loop *loop, const struct endpoint *url, struct conn *conn)
+static void
+end(void *arg)
+{
+	struct sentinel *sentinel = arg;
+
+	for (size_t i = 0; sentinel->ways && i < sentinel->url->host_count; i++)
+		way_free(sentinel->ways[i]);
+	free(sentinel->ways);
+	free(sentinel);
+}
+
+static void *
+begin(struct way *way, struct loop *loop, const struct endpoint *url,
+    const char *key)
 {
 	struct sentinel *sentinel = calloc(1, sizeof(*sentinel));
 
+	(void)key;
 	if (sentinel == NULL)
 		return NULL;
 	sentinel->url = url;
-	sentinel->primary = conn;
+	sentinel->primary = way;
 	sentinel->ask_ms = ASK_MIN_MS;
 	sentinel->found_at = CLOCK_NEVER;
-	if (connect_all(sentinel, loop) == -1) {
-		sentinel_free(sentinel);
-		return NULL;
-	}
-	conn_set_locator(conn, &locator, sentinel);
-	return sentinel;
-}
-
-void
-sentinel_free(struct sentinel *sentinel)
-{
-	if (sentinel == NULL)
-		return;
-	for (size_t i = 0; sentinel->conns && i < sentinel->url->host_count;
-	     i++)
-		conn_free(sentinel->conns[i]);
-	free(sentinel->conns);
-	free(sentinel);
+	if (connect_all(sentinel, loop) == 0)
+		return sentinel;
+	end(sentinel);
+	return NULL;
 }
 
 /* A server that does not permit ROLE, and is a replica, refuses by itself what
@@ -111,9 +107,11 @@ judge_role(void *arg, const struct value *value)
 					  : "it is not a primary";
 }
 
-bool
-sentinel_has_moved(const struct sentinel *here, const struct sentinel *there)
+static bool
+has_moved(const void *place, const void *from)
 {
+	const struct sentinel *here = place, *there = from;
+
 	return here->found_at != CLOCK_NEVER &&
 	       there->found_at != CLOCK_NEVER &&
 	       here->found_at >= there->found_at &&
@@ -127,13 +125,13 @@ sentinel_has_moved(const struct sentinel *here, const struct sentinel *there)
 static void
 move(struct sentinel *sentinel, size_t from, size_t to)
 {
-	struct conn *moved = sentinel->conns[from];
+	struct way *moved = sentinel->ways[from];
 
 	for (; from > to; from--)
-		sentinel->conns[from] = sentinel->conns[from - 1];
+		sentinel->ways[from] = sentinel->ways[from - 1];
 	for (; from < to; from++)
-		sentinel->conns[from] = sentinel->conns[from + 1];
-	sentinel->conns[to] = moved;
+		sentinel->ways[from] = sentinel->ways[from + 1];
+	sentinel->ways[to] = moved;
 }
 
 /* All that can be reached. */
@@ -167,7 +165,7 @@ give_up_asking(struct sentinel *sentinel)
 	if (sentinel->ask_ms < ASK_MAX_MS)
 		sentinel->ask_ms *= 2;
 	sentinel->asking = false;
-	conn_not_found(sentinel->primary, why, all_refused(tally),
+	way_not_found(sentinel->primary, why, all_refused(tally),
 	    tally->permanent == count);
 }
 
@@ -250,9 +248,9 @@ on_sentinel_reply(void *arg, const struct reply *reply)
 		sentinel->ask_ms = ASK_MIN_MS;
 		sentinel->found_at = clock_now();
 		sentinel->asking = false;
-		conn_drop(sentinel->conns[0]);
-		conn_found(sentinel->primary, sentinel->address.host,
-		    sentinel->address.port, CLOCK_NEVER);
+		way_drop(sentinel->ways[0]);
+		way_found(sentinel->primary, sentinel->address.host,
+		    sentinel->address.port, sentinel->deadline);
 		return;
 	}
 	if (value_is_nil(reply->value)) {
@@ -261,7 +259,7 @@ on_sentinel_reply(void *arg, const struct reply *reply)
 	} else {
 		note_failure(sentinel, reply);
 	}
-	conn_drop(sentinel->conns[sentinel->asked++]);
+	way_drop(sentinel->ways[sentinel->asked++]);
 	ask_next(sentinel);
 }
 
@@ -280,20 +278,30 @@ next_deadline(const struct sentinel *sentinel)
 static void
 ask_next(struct sentinel *sentinel)
 {
-	const char *argv[] = {"SENTINEL", "get-master-addr-by-name",
-	    sentinel->url->master};
-	struct command command = {.argc = 3,
-	    .argv = argv,
+	const char *const words[] = {"SENTINEL", "get-master-addr-by-name",
+	    sentinel->url->master, NULL};
+	struct command command = {.words = words,
 	    .on_reply = on_sentinel_reply,
 	    .arg = sentinel};
 
 	for (; sentinel->asked < sentinel->url->host_count; sentinel->asked++) {
 		command.deadline = next_deadline(sentinel);
-		if (conn_send(sentinel->conns[sentinel->asked], &command) == 0)
+		if (way_send(sentinel->ways[sentinel->asked], &command, 1) == 0)
 			return;
 		snprintf(sentinel->why, WHY_MAX, "%s", strerror(ENOMEM));
 	}
 	give_up_asking(sentinel);
+}
+
+/* A primary that is silent may have been replaced: half of the time that is
+ * left is for the one that the sentinels name then. */
+static int64_t
+half_of(int64_t deadline)
+{
+	int64_t now = clock_now(), half_ms = (deadline - now) / 2;
+	int64_t by = now + (half_ms > ANSWER_MS ? half_ms : ANSWER_MS);
+
+	return clock_min(by, deadline);
 }
 
 static void
@@ -305,7 +313,7 @@ start_asking(void *arg, int64_t deadline)
 		move(sentinel, 0, sentinel->url->host_count - 1);
 	sentinel->doubtful = false;
 	sentinel->found_at = CLOCK_NEVER;
-	sentinel->deadline = deadline;
+	sentinel->deadline = half_of(deadline);
 	sentinel->asked = 0;
 	sentinel->tally = (struct tally){0};
 	sentinel->asking = true;
@@ -320,5 +328,12 @@ cancel_asking(void *arg)
 	if (!sentinel->asking)
 		return;
 	sentinel->asking = false;
-	conn_drop(sentinel->conns[sentinel->asked]);
+	way_drop(sentinel->ways[sentinel->asked]);
 }
+
+const struct way_kind way_sentinels = {.begin = begin,
+    .end = end,
+    .locate = start_asking,
+    .cancel = cancel_asking,
+    .greeting = {.command = "ROLE", .judge = judge_role},
+    .has_moved = has_moved};

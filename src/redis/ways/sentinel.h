@@ -7,9 +7,6 @@
 
 #include <stdbool.h>
 
-#include "base/loop.h"
-#include "redis/conn.h"
-#include "redis/url.h"
 #include "redis/value.h"
 
 enum { SENTINEL_HOST_MAX = 256 };
@@ -23,17 +20,5 @@ struct sentinel_address {
  * address; then it is not changed. */
 bool sentinel_read_address(struct sentinel_address *address,
     const struct value *value);
-
-struct sentinel;
-
-/* Becomes the locator of the connection. The URL, one with a master, and the
- * connection must outlive it. NULL when memory is out. */
-struct sentinel *sentinel_new(struct loop *loop, const struct endpoint *url,
-    struct conn *conn);
-void sentinel_free(struct sentinel *sentinel);
-
-/* Whether a primary has been found here, and before that another one there. */
-bool sentinel_has_moved(const struct sentinel *here,
-    const struct sentinel *there);
 
 #endif

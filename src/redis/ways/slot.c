@@ -1,9 +1,8 @@
-#include "redis/ways/slot.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "redis/way.h"
 #include "redis/ways/cluster.h"
 
 /* As for sentinels: an unreachable node must not use up all the time there is,
@@ -15,8 +14,8 @@ enum { LEARN_BYTES = 1 << 20 };
 
 struct slot {
 	struct cluster cluster;
-	struct conn *owner;
-	struct conn *other; /* to where ASK has pointed */
+	struct way *owner;
+	struct way *other; /* to where ASK has pointed */
 	struct cluster_node other_node, asked_node; /* its end, and the next */
 	bool moved; /* the owner has, and its connection is still the old one */
 	int64_t greeting_ms;
@@ -31,6 +30,7 @@ struct slot {
 };
 
 static void on_learn_due(void *arg);
+static void learn(struct slot *slot);
 
 /* --- the next node ----------------------------------------------------- */
 
@@ -58,7 +58,7 @@ start(void *arg, int64_t deadline)
 
 	slot->node = NODE_UNKNOWN;
 	slot->moved = false;
-	conn_found(slot->owner, node->host, node->port,
+	way_found(slot->owner, node->host, node->port,
 	    greeted_by(slot, deadline));
 }
 
@@ -82,7 +82,7 @@ judge_mode(void *arg, const struct value *value)
 
 /* An empty host in a redirect is that of the node which sent it. */
 static enum again
-follow(struct slot *slot, const struct conn *from, const char *error)
+follow(struct slot *slot, const struct way *from, const char *error)
 {
 	struct cluster_node to;
 	enum cluster_redirect redirect =
@@ -91,7 +91,7 @@ follow(struct slot *slot, const struct conn *from, const char *error)
 	if (redirect == CLUSTER_NONE)
 		return AGAIN_NO;
 	if (*to.host == '\0')
-		snprintf(to.host, sizeof(to.host), "%s", conn_host(from));
+		snprintf(to.host, sizeof(to.host), "%s", way_host(from));
 	if (redirect == CLUSTER_ASK) {
 		slot->asked_node = to;
 		return AGAIN_ASKING;
@@ -111,6 +111,8 @@ heed_owner(void *arg, const char *error)
 	if (again != AGAIN_NO || slot->moved)
 		return again;
 	slot->missed = 0;
+	if (slot->learn_next)
+		learn(slot);
 	if (error != NULL && reply_is_doubtful(error))
 		cluster_doubt(&slot->cluster);
 	else
@@ -125,7 +127,7 @@ heed_other(void *arg, const char *error)
 	enum again again = follow(slot, slot->other, error);
 
 	if (again == AGAIN_AT_OWNER)
-		conn_leave(slot->owner);
+		way_leave(slot->owner);
 	return again;
 }
 
@@ -146,32 +148,35 @@ miss_owner(void *arg, bool *permanent)
 	return false;
 }
 
-/* ASKING costs a node nothing, as it holds for one command, here CLIENT
- * SETNAME, and a server outside a cluster refuses it. (Valkey 8 accepts
- * READWRITE anywhere.) */
-static const struct conn_locator owner_locator = {.start = start,
-    .greeting = {.command = "ASKING", .judge = judge_mode, .permanent = true},
-    .heed = heed_owner,
-    .miss = miss_owner};
-
 static void
 start_other(void *arg, int64_t deadline)
 {
 	struct slot *slot = arg;
 
 	(void)deadline;
-	conn_found(slot->other, slot->other_node.host, slot->other_node.port,
+	way_found(slot->other, slot->other_node.host, slot->other_node.port,
 	    CLOCK_NEVER);
 }
 
-static const struct conn_locator other_locator = {.start = start_other,
+static const struct way_kind way_asked = {.locate = start_other,
     .heed = heed_other};
 
 /* --- set-up and end ---------------------------------------------------- */
 
-struct slot *
-slot_new(struct loop *loop, const struct endpoint *url, const char *key,
-    struct conn *conn)
+static void
+end(void *arg)
+{
+	struct slot *slot = arg;
+
+	loop_timer_remove(slot->loop, &slot->timer);
+	way_free(slot->other);
+	cluster_fini(&slot->cluster);
+	free(slot);
+}
+
+static void *
+begin(struct way *way, struct loop *loop, const struct endpoint *url,
+    const char *key)
 {
 	struct slot *slot = calloc(1, sizeof(*slot));
 	int number = key == NULL ? CLUSTER_ANY_SLOT : cluster_slot(key);
@@ -181,27 +186,13 @@ slot_new(struct loop *loop, const struct endpoint *url, const char *key,
 	slot->loop = loop;
 	slot->greeting_ms = GREETING_MIN_MS;
 	slot->timer = (struct loop_timer){.on_due = on_learn_due, .arg = slot};
-	slot->owner = conn;
-	slot->other = conn_new(loop, url);
-	if (cluster_init(&slot->cluster, url, number) == -1 ||
-	    slot->other == NULL) {
-		slot_free(slot);
-		return NULL;
-	}
-	conn_set_locator(conn, &owner_locator, slot);
-	conn_set_locator(slot->other, &other_locator, slot);
-	return slot;
-}
-
-void
-slot_free(struct slot *slot)
-{
-	if (slot == NULL)
-		return;
-	loop_timer_remove(slot->loop, &slot->timer);
-	conn_free(slot->other);
-	cluster_fini(&slot->cluster);
-	free(slot);
+	slot->owner = way;
+	slot->other = way_new_of(loop, url, &way_asked, slot);
+	if (cluster_init(&slot->cluster, url, number) == 0 &&
+	    slot->other != NULL)
+		return slot;
+	end(slot);
+	return NULL;
 }
 
 /* --- the other nodes -------------------------------------------------- */
@@ -219,64 +210,56 @@ on_learnt(void *arg, const struct reply *reply)
 
 /* It may be refused, or too much for an answer: then the seeds must do. */
 static void
-learn(struct slot *slot, bool more)
+learn(struct slot *slot)
 {
-	const char *argv[] = {"CLUSTER", "SLOTS"};
-	const struct command command = {.argc = 2,
-	    .argv = argv,
+	static const char *const words[] = {"CLUSTER", "SLOTS", NULL};
+	const struct command command = {.words = words,
 	    .deadline = clock_now() + LEARN_MS,
 	    .on_reply = on_learnt,
 	    .arg = slot,
-	    .limits = {LEARN_BYTES, CLUSTER_SLOTS},
-	    .more = more};
+	    .limits = {LEARN_BYTES, CLUSTER_SLOTS}};
 
 	slot->learn_next = false;
-	if (slot->unlearnt >= LEARN_TRIES || !conn_is_up(slot->owner))
-		return;
-	conn_send(slot->owner, &command);
+	if (slot->unlearnt < LEARN_TRIES && way_is_up(slot->owner))
+		way_send(slot->owner, &command, 1);
 }
 
+/* Not while a command is blocked on the server. */
 static void
 on_learn_due(void *arg)
 {
 	struct slot *slot = arg;
 
-	if (!conn_is_idle(slot->owner))
-		slot->learn_next = true;
+	if (way_is_idle(slot->owner))
+		learn(slot);
 	else
-		learn(slot, false);
+		slot->learn_next = true;
 }
 
-/* --- the calls -------------------------------------------------------- */
+/* --- the kind ------------------------------------------------------------ */
 
 /* One command each: who stayed where ASK points would find a lock free that has
  * not migrated yet. */
-int
-slot_send(struct slot *slot, const struct command *command)
+static struct way *
+asked(void *arg)
 {
-	struct cluster_node *end = &slot->other_node;
+	struct slot *slot = arg;
+	struct cluster_node *at = &slot->other_node;
 
-	if (command->again == AGAIN_ASKING) {
-		if (end->port != slot->asked_node.port ||
-		    strcmp(end->host, slot->asked_node.host) != 0)
-			conn_drop(slot->other);
-		*end = slot->asked_node;
-		return conn_send(slot->other, command);
-	}
-	if (slot->learn_next)
-		learn(slot, true);
-	return conn_send(slot->owner, command);
+	if (at->port != slot->asked_node.port ||
+	    strcmp(at->host, slot->asked_node.host) != 0)
+		way_drop(slot->other);
+	*at = slot->asked_node;
+	return slot->other;
 }
 
-bool
-slot_is_up(const struct slot *slot)
-{
-	return conn_is_up(slot->owner);
-}
-
-void
-slot_drop(struct slot *slot)
-{
-	conn_drop(slot->owner);
-	conn_drop(slot->other);
-}
+/* ASKING costs a node nothing, as it holds for one command, here CLIENT
+ * SETNAME, and a server outside a cluster refuses it. (Valkey 8 accepts
+ * READWRITE anywhere.) */
+const struct way_kind way_slot = {.begin = begin,
+    .end = end,
+    .locate = start,
+    .greeting = {.command = "ASKING", .judge = judge_mode, .permanent = true},
+    .heed = heed_owner,
+    .miss = miss_owner,
+    .asked = asked};

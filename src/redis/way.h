@@ -1,0 +1,133 @@
+/* A way to one logical server: a connection, and a table of how its server is
+ * found, at an address, by sentinels or as the owner of a slot. It opens by
+ * itself when a command is sent, and the handshake (AUTH, a greeting, SELECT,
+ * CLIENT SETNAME) travels in one write with that command. Commands are
+ * answered in their order, each by its deadline.
+ *
+ *   CLOSED --send--> LOCATING --> RESOLVING --> CONNECTING --> SECURING --> UP
+ *      ^                 | ^          |            | next |       (TLS)     |
+ *      |                 | +-- next --+            +address+        |       |
+ *      +-----------------+---- place, or any failure ------+--------+-------+
+ *
+ * A failure gives all unanswered commands a reply that says why. If nothing was
+ * written, and the kind knows other places, the commands wait for the next. */
+#ifndef WAY_H
+#define WAY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/loop.h"
+#include "redis/command.h"
+#include "redis/handshake.h"
+#include "redis/tls/tls.h"
+#include "redis/url.h"
+
+struct way;
+
+/* The URL must outlive the way. All commands are about that key, or NULL: any
+ * node of a cluster will do. NULL when memory is out. */
+struct way *way_new(struct loop *loop, const struct endpoint *url,
+    const char *key);
+/* Closes without replies; what was written still travels. */
+void way_free(struct way *way);
+
+/* In this order, in one write, which is due at once if the way is up. 0, or -1
+ * when memory is out or more than 16 commands would be unanswered: then none is
+ * sent. */
+int way_send(struct way *way, const struct command *commands, size_t count);
+
+/* Gives the connection up: unanswered commands get a reply before this
+ * returns. The server is found anew by the next command. */
+void way_drop(struct way *way);
+
+/* The same where sentinels can be asked for another primary: this one may not
+ * be it any more. */
+void way_doubt(struct way *way);
+
+/* From a handler: the reply is not that of our script. The connection fails. */
+void way_reject(struct way *way);
+
+/* Whether commands can be written at once. */
+bool way_is_up(const struct way *way);
+
+/* When it should be opened anew, as the last connection ended soon after it had
+ * been made: see rest.h. 0 if connections last. way_send does not wait for
+ * that: a renewal or a release must not. */
+int64_t way_rests_until(const struct way *way);
+
+/* Whether sentinels have named a primary to this way, and before that another
+ * one to the other. */
+bool way_has_moved(const struct way *way, const struct way *from);
+
+/* Whether it is a cluster: a script's keys must lie in one hash slot there. */
+bool way_is_clustered(const struct way *way);
+
+/* For messages: the server that is talked to; what is waited for, or why the
+ * last connection failed, in one line that names the server, empty before the
+ * first failure. */
+const char *way_label(const struct way *way);
+const char *way_error(const struct way *way);
+
+/* Where the server was found last. */
+const char *way_host(const struct way *way);
+
+/* The address that it is connected to, if it is up and that is no unix socket:
+ * false otherwise. */
+bool way_address_text(const struct way *way, char *text, size_t size);
+
+/* Whether it is up and has a TLS session, and what that came to. */
+bool way_describe_tls(const struct way *way, struct tls_session *session);
+
+/* --- how a server is found ---------------------------------------------- */
+
+/* What an address, sentinels and the slot of a cluster have different. Any
+ * member may be NULL: then the URL is the only place, which is never left. */
+struct way_kind {
+	/* Returns what the other functions get, NULL when memory is out. */
+	void *(*begin)(struct way *way, struct loop *loop,
+	    const struct endpoint *url, const char *key);
+	void (*end)(void *place);
+	/* Each time that the way opens: answers by way_found or way_not_found,
+	 * perhaps before it returns, in time for the deadline. */
+	void (*locate)(void *place, int64_t deadline);
+	void (*cancel)(void *place); /* NULL if locate answers at once */
+	struct greeting greeting;    /* judge gets the place */
+	/* What the answer to a command says about the place; error is NULL if
+	 * it is a value. After AGAIN_AT_OWNER the connection is left, as it is
+	 * after an error which is doubtful: reply_is_doubtful. */
+	enum again (*heed)(void *place, const char *error);
+	/* That place did not answer, nor will it the next time if permanent:
+	 * set to whether that is true of all places. Returns whether another
+	 * one is to be tried. */
+	bool (*miss)(void *place, bool *permanent);
+	/* The way for a command after AGAIN_ASKING. */
+	struct way *(*asked)(void *place);
+	/* See way_has_moved. */
+	bool (*has_moved)(const void *place, const void *from);
+};
+
+extern const struct way_kind way_address, way_sentinels, way_slot;
+
+/* A way of that kind, whose place is there already. */
+struct way *way_new_of(struct loop *loop, const struct endpoint *url,
+    const struct way_kind *kind, void *place);
+
+/* greeted_by: CLOCK_NEVER, or when the greeting must be answered, so that there
+ * is time for another server. */
+void way_found(struct way *way, const char *host, int port, int64_t greeted_by);
+
+/* refused: by all that answered and might know the server, which is a refusal
+ * unless the server has answered before and others might know it, too.
+ * permanent: nor will it be found the next time. */
+void way_not_found(struct way *way, const char *why, bool refused,
+    bool permanent);
+
+/* Has the server found anew, as soon as no reply is awaited from this one. */
+void way_leave(struct way *way);
+
+/* Whether no command is unanswered. */
+bool way_is_idle(const struct way *way);
+
+#endif

@@ -1,0 +1,91 @@
+/* What way.c and dial.c share: the parts of a way, and its failures. */
+#ifndef WAY_PARTS_H
+#define WAY_PARTS_H
+
+#include "redis/handshake.h"
+#include "redis/pipeline.h"
+#include "redis/race.h"
+#include "redis/resolve.h"
+#include "redis/rest.h"
+#include "redis/stream.h"
+#include "redis/tls/probe.h"
+#include "redis/url.h"
+
+struct way_kind;
+
+enum { WAY_LABEL_MAX = 1024, WAY_HOST_MAX = 256 };
+
+enum way_state {
+	WAY_CLOSED,
+	WAY_LOCATING,
+	WAY_RESOLVING,
+	WAY_CONNECTING,
+	WAY_SECURING,
+	WAY_UP,
+	WAY_PROBING, /* why it failed: see dial.h */
+	/* A failure that was found while a command was being sent is reported
+	 * by a timer that is due at once, so that no handler runs inside
+	 * way_send. */
+	WAY_FAILED,
+};
+
+/* What is known about the server, on whatever connection. */
+enum way_contact { WAY_NEVER_MET, WAY_PROBED, WAY_HAS_ANSWERED };
+
+/* What is needed until the connection is up. */
+struct dial {
+	struct resolve resolve;
+	struct race race;
+	int64_t counts_until; /* of the command that opens the connection */
+	int64_t secure_by;    /* a TLS handshake, before the next address */
+	int64_t probe_at; /* if the TLS handshake is not answered until then */
+	struct probe probe;
+};
+
+struct way {
+	struct loop *loop;
+	const struct endpoint *url;
+	const struct way_kind *kind;
+	void *place;	    /* of the kind */
+	struct endpoint to; /* the URL, or what was found; borrows from it */
+	char host[WAY_HOST_MAX];
+	char label[WAY_LABEL_MAX];
+	enum way_state state;
+	enum way_contact contact;
+	bool permanent; /* the last failure will happen again */
+	bool stale;	/* find the server anew when no reply is awaited */
+	bool received;	/* any bytes on this connection */
+	struct dial dial;
+	struct rest rest;
+	struct stream stream;
+	struct loop_timer timer;
+	struct handshake handshake;
+	struct pipeline pipeline;
+	struct value_reader *reader;
+	char error[REPLY_FAILURE_MAX];
+};
+
+#define WAY_NO_CONNECTION "cannot connect to"
+#define WAY_NOT_REDIS "no Redis server at"
+
+/* The connection is ready: what waits is written. */
+void way_opened(struct way *way);
+
+/* When the first of the commands, or the greeting, must be answered. */
+int64_t way_ends_at(const struct way *way);
+void way_set_timer(struct way *way);
+void way_watch_socket(struct way *way);
+
+/* Says why it fails. The advice may be NULL. */
+void way_describe(struct way *way, const char *what, const char *why,
+    const char *advice);
+/* Never once the server has answered, as the cause may be undone. */
+void way_note_permanence(struct way *way, bool permanent);
+
+/* Fails, as was described: at once, or in the next turn. */
+void way_give_up(struct way *way);
+void way_give_up_soon(struct way *way);
+void way_fail(struct way *way, const char *what, const char *why);
+void way_fail_soon(struct way *way, const char *what, const char *why);
+
+#endif
