@@ -37,16 +37,17 @@ struct question {
 	const char **argv;
 
 	/* What came of it. */
-	struct value *value;  /* of the answer, or NULL */
-	char *error;	      /* why there is none, or NULL */
-	enum verdict verdict; /* on the reply */
-	const char *label;    /* of the server that replied */
+	struct value *value; /* of the answer, or NULL */
+	char *error;	     /* why there is none, or NULL */
+	const char *label;   /* of the server that replied */
 	enum question_outcome outcome;
-	bool is_permanent; /* it is silent, and will be */
-	int repeats;	   /* as the server had run nothing */
+	enum verdict verdict; /* on the reply */
+	bool is_permanent;    /* it is silent, and will be */
+	int repeats;	      /* as the server had run nothing */
 	int64_t deadline;
 	int64_t sent_us, took_us; /* of clock_now_us */
 	struct enquiry *enquiry;
+	struct question *next; /* that another server is to be asked */
 };
 
 #define QUESTION_WORDS(...) ((const char *[]){__VA_ARGS__, NULL})
@@ -68,6 +69,8 @@ struct enquiry {
 	const struct endpoint *endpoint; /* that is asked, and its server */
 	struct way *server;
 	size_t unanswered;
+	struct question *moved;	 /* those of them that another server has */
+	size_t moved_count;
 	int64_t heard_at;	 /* the last reply */
 	bool is_stopped;	 /* by enquiry_stop */
 	struct loop_timer timer; /* only wakes the loop */

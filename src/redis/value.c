@@ -137,24 +137,39 @@ value_reader_feed(struct value_reader *reader, const char *bytes, size_t length)
 									  : -1;
 }
 
+static bool
+has_code(const char *words)
+{
+	size_t length = strspn(words, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+
+	return length > 0 && words[length] == ' ';
+}
+
 /* Redis 5 and 6 write "@user_script: LINE: WORDS" for what goes wrong inside of
  * a script, and leave the '-' of an error of their own in it. Others begin with
- * ERR elsewhere. */
+ * ERR elsewhere. What a script does not catch gets a second place,
+ * "ERR Error running script (call to f_DIGEST): @user_script:LINE: ", before
+ * it. */
 void
 value_strip_place(char *error)
 {
-	static const char place[] = "@user_script: ";
+	static const char raised[] = "ERR Error running script (call to f_";
+	static const char place[] = "@user_script:";
 	static const char other[] = {'E', 'R', 'R', ' '};
-	char *words = strncmp(error, place, strlen(place)) == 0
-			  ? strstr(error + strlen(place), ": ")
-			  : NULL;
+	const size_t length = strlen(place);
+	char *words = error, *end;
 
-	if (words == NULL)
+	if (strncmp(error, raised, strlen(raised)) == 0)
+		words = strstr(error, place);
+	while (words != NULL && strncmp(words, place, length) == 0 &&
+	       (end = strstr(words + length, ": ")) != NULL)
+		words = end + strlen(": ");
+	if (words == NULL || words == error ||
+	    strncmp(words, place, length) == 0)
 		return;
-	words += strlen(": ");
 	if (*words == '-')
 		words++;
-	else
+	else if (!has_code(words))
 		words = memcpy(words - sizeof(other), other, sizeof(other));
 	memmove(error, words, strlen(words) + 1);
 }

@@ -64,7 +64,7 @@ must_release(struct run *run, int64_t until)
 		else if (is_late)
 			ending_add_text(run->events, ENDING_LEASE_OVER, NULL);
 	}
-	if (run->events->facts->ending == ENDING_NONE) {
+	if (run->facts->ending == ENDING_NONE) {
 		run_wake_at(run, until);
 		return false;
 	}

@@ -272,7 +272,7 @@ watch_held(struct run *run)
 	const struct lock *before = observer->in_trouble;
 	bool fails = set->state == LOCK_HELD && !set->answered;
 
-	if (run->events->facts->acquired_at == 0) {
+	if (run->facts->acquired_at == 0) {
 		for (size_t i = 0; i < set->keys; i++)
 			report_acquired(run, i);
 		if (observer->waited)
@@ -356,7 +356,7 @@ static void
 report_unrecorded(const struct run *run)
 {
 	const struct set *set = &run->set;
-	bool lost = facts_say_lost(run->events->facts);
+	bool lost = facts_say_lost(run->facts);
 
 	for (size_t i = 0; i < set->keys; i++) {
 		const struct lock *lock = set_lock(set, i);
@@ -375,7 +375,7 @@ static void
 report_end(const struct run *run)
 {
 	const struct lock *lock = run->set.about;
-	bool lost = facts_say_lost(run->events->facts);
+	bool lost = facts_say_lost(run->facts);
 
 	if (!lost && run->set.outcome == LOCK_UNCONFIRMED)
 		emit(run, lock,

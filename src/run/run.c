@@ -55,7 +55,7 @@ run_add_ending(const struct run *run, enum ending_reason reason,
 static struct request_run
 describe_end(const struct run *run)
 {
-	const struct facts *facts = run->events->facts;
+	const struct facts *facts = run->facts;
 
 	return (struct request_run){.status =
 					facts->started_at != 0
@@ -100,7 +100,7 @@ is_hurried(struct run *run)
 static void
 run_step_release(struct run *run)
 {
-	const struct facts *facts = run->events->facts;
+	const struct facts *facts = run->facts;
 	struct set *set = &run->set;
 	struct request_run end;
 
@@ -132,7 +132,7 @@ run_step_confirm(struct run *run)
 		run_release(run);
 	} else if (is_over || is_hurried(run)) {
 		run->cover = COVER_UNPROVEN;
-		if (run->events->facts->status == 0)
+		if (run->facts->status == 0)
 			events_emit(run->events,
 			    &(struct event){.type = EVENT_UNPROVEN,
 				.name = set->about->config->name,
@@ -166,7 +166,7 @@ void
 run_on_job_over(struct run *run)
 {
 	if (run->cover == COVER_NONE || run->set.keys == 1 ||
-	    facts_say_lost(run->events->facts)) {
+	    facts_say_lost(run->facts)) {
 		run_release(run);
 	} else {
 		run_enter(run, RUN_CONFIRM);
@@ -236,14 +236,14 @@ run_step_withdraw(struct run *run)
 		return;
 	if (set->state == LOCK_FAILED && set->failure != LOCK_UNAVAILABLE)
 		add_failure(run);
-	if (run->events->facts->ending == ENDING_NONE && has_job(run) &&
+	if (run->facts->ending == ENDING_NONE && has_job(run) &&
 	    run->opts->unavailable_run) {
 		events_emit(run->events,
 		    &(struct event){.type = EVENT_UNLOCKED, .why = set->error});
 		start_job(run);
 		return;
 	}
-	if (run->events->facts->ending == ENDING_NONE)
+	if (run->facts->ending == ENDING_NONE)
 		run_add_ending(run, ENDING_UNAVAILABLE, EVENT_THEN_NOTHING);
 	run_enter(run, RUN_DONE);
 }
@@ -348,6 +348,7 @@ step(struct run *run)
 	    [RUN_PRINT] = run_step_print,
 	};
 	enum run_state before;
+	enum lock_state set_before;
 
 	if (has_job(run) && run->relay.child_changed)
 		guard_on_sigchld(&run->guard);
@@ -357,36 +358,32 @@ step(struct run *run)
 	run->wake_at = CLOCK_NEVER;
 	do {
 		before = run->state;
+		set_before = run->set.state;
 		steps[before](run);
 		/* An order may be carried out at once. */
 		set_step(&run->set);
-	} while (run->state != before && run->state < RUN_DONE);
+	} while ((run->state != before || run->set.state != set_before) &&
+		 run->state < RUN_DONE);
 	loop_timer_set(run->loop, &run->timer, run->wake_at);
-}
-
-/* A third of the time that servers may be silent: a reply that was lost never
- * comes, and a second connection is to have its chance. */
-static int64_t
-try_ms(const struct opts *opts)
-{
-	int64_t ms = opts->server_timeout_ms;
-
-	if (opts->wait_ms > 0)
-		ms = clock_min(ms, opts->wait_ms);
-	return clock_min(ms / 3 > TRY_MIN_MS ? ms / 3 : TRY_MIN_MS, TRY_MAX_MS);
 }
 
 _Static_assert(OPTS_KEYS_MAX <= SET_LOCKS_MAX &&
 		   OPTS_SERVERS_MAX <= REDLOCK_SERVERS_MAX,
     "a lock for each");
 
-/* One for each key, or for each server: their number. */
+/* One for each key, or for each server: their number. A try gets a third of the
+ * time that servers may be silent: a reply that was lost never comes, and a
+ * second connection is to have its chance. */
 static size_t
 configure(struct lock_config *configs, const struct opts *opts)
 {
 	bool votes = opts->server_count > 1;
 	size_t count = votes ? opts->server_count : opts->key_count;
+	int64_t try_ms = opts->server_timeout_ms;
 
+	if (opts->wait_ms > 0)
+		try_ms = clock_min(try_ms, opts->wait_ms);
+	try_ms = try_ms / 3 > TRY_MIN_MS ? try_ms / 3 : TRY_MIN_MS;
 	for (size_t i = 0; i < count; i++)
 		configs[i] = (struct lock_config){
 		    .key = opts->keys[votes ? 0 : i].key,
@@ -396,7 +393,7 @@ configure(struct lock_config *configs, const struct opts *opts)
 		    .min_uptime_ms = opts->min_uptime_ms,
 		    .ttl_ms = opts->ttl_ms,
 		    .server_timeout_ms = opts->server_timeout_ms,
-		    .try_ms = try_ms(opts),
+		    .try_ms = clock_min(try_ms, TRY_MAX_MS),
 		    .wait = opts->wait_ms != 0,
 		    .max_waiters = opts->max_waiters,
 		    .newest = opts->newest,
@@ -438,7 +435,7 @@ set_up(struct run *run, struct signals *signals)
 		ending_add_text(run->events, ENDING_NO_LOCK, strerror(errno));
 	else if (has_job(run))
 		command_find(run);
-	if (run->events->facts->ending != ENDING_NONE || !has_job(run) ||
+	if (run->facts->ending != ENDING_NONE || !has_job(run) ||
 	    run->opts->splay_ms == 0)
 		return;
 	splay_ms = dice_between(0, run->opts->splay_ms);
@@ -456,9 +453,10 @@ run(const struct opts *opts, struct loop *loop, const struct events *events,
 
 	run->opts = opts;
 	run->events = events;
+	run->facts = events->facts;
 	run->loop = loop;
 	set_up(run, signals);
-	if (events->facts->ending == ENDING_NONE) {
+	if (run->facts->ending == ENDING_NONE) {
 		do
 			step(run);
 		while (run->state < RUN_DONE && loop_turn(loop) == 0);

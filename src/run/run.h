@@ -128,6 +128,7 @@ struct observer {
 struct run {
 	const struct opts *opts;
 	const struct events *events;
+	const struct facts *facts; /* what the events have come to */
 	struct loop *loop;
 
 	enum run_state state;

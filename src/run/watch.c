@@ -90,8 +90,7 @@ static bool
 is_late(const struct run *run)
 {
 	const struct job *job = &run->guard.job;
-	bool is_stopped =
-	    run->replaced || run->events->facts->ending == ENDING_OVERRUN;
+	bool is_stopped = run->replaced || run->facts->ending == ENDING_OVERRUN;
 	bool all = run->opts->wait_all || is_stopped || !job->ended;
 
 	if (job->state == JOB_LATE && !is_stopped)
@@ -107,7 +106,7 @@ static void
 finish(struct run *run)
 {
 	const struct job *job = &run->guard.job;
-	enum ending_reason ending = run->events->facts->ending;
+	enum ending_reason ending = run->facts->ending;
 	int64_t over_at = run->opts->wait_all ? job->gone_at : job->ended_at;
 	bool was_first = job->ended && over_at < run->limits.stopping_since;
 
@@ -115,7 +114,7 @@ finish(struct run *run)
 		events_emit(run->events,
 		    &(struct event){.type = EVENT_JOB_ENDED,
 			.status = job->ended ? job_status(job) : -SIGKILL});
-	if (!facts_say_lost(run->events->facts) && is_late(run))
+	if (!facts_say_lost(run->facts) && is_late(run))
 		run_add_ending(run, ENDING_JOB_LATE,
 		    job->state == JOB_LATE ? EVENT_THEN_NOT_STARTED
 					   : EVENT_THEN_NOTHING);
@@ -173,7 +172,7 @@ watch_lease(struct run *run)
 
 	if (term_at != CLOCK_NEVER)
 		term_at -= grace;
-	if (facts_say_lost(run->events->facts))
+	if (facts_say_lost(run->facts))
 		return; /* --on-lost warn */
 	if (run->set.state == LOCK_LOST) {
 		run->limits.warn_at = CLOCK_NEVER;
@@ -361,7 +360,7 @@ run_step_stop(struct run *run)
 		finish(run);
 		return;
 	}
-	if (run->set.state == LOCK_LOST && !facts_say_lost(run->events->facts))
+	if (run->set.state == LOCK_LOST && !facts_say_lost(run->facts))
 		run_add_ending(run, ENDING_LOST, EVENT_THEN_NOTHING);
 	guard_set_deadline(&run->guard, deadline);
 	watch_guard(run, deadline);

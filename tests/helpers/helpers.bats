@@ -43,6 +43,7 @@ skipped: all suites, which need redis-server at least
 }
 
 @test "a night remembers what has passed on a commit, and plays the rest again" {
+	type git >/dev/null 2>&1 || skip 'no git'
 	a_tree tests/parts tests/parts.bash
 	sed -i "/^table='/,/^'/c table='\nnight good - touch good; mv good bad; [[ ! \$PARTS ]]\nnight poor - test -e more\n'" tests/parts
 	printf 'build\nbad\nmore\n' >.gitignore

@@ -78,6 +78,11 @@ teardown() {
 	[[ -z $(keys_left) ]]
 }
 
+rung_are() {
+	catch_up
+	[[ $(grep -c 'lua\] "RPUSH"' "$MONITOR") == "$1" ]]
+}
+
 @test "12 readers behind a writer start together, and are woken in one burst" {
 	own_server
 	holds W
@@ -85,14 +90,23 @@ teardown() {
 		start "$RLOCKRUN" -k "$KEY" -s -- sh ./turn "R$n"
 	done
 	wait_until are_queued 12
+	# No heartbeat is to find the lock free, and nobody counts as rung.
+	kill -STOP "${STARTED[@]:1}"
+	outlive_all "${STARTED[@]:1}"
 	monitor
 	touch go.W
+	exits_with 0 "${STARTED[0]}"
+	first=$(cli zrange "$Q" 0 0)
+	first=${first#s:*:}
+	kill -CONT "${first%%@*}"
+	wait_until rung_are 12
+	kill -CONT "${STARTED[@]:1}"
 	wait_until eval '(($(ls | grep -c "^R.*started") == 12))'
 	catch_up
 	# None waits for another's end: all are in their turn now.
 	[[ $(grep -c '^-' log) == 1 ]]
 	members 12
-	[[ $(grep -c 'lua\] "RPUSH"' "$MONITOR") == 12 ]]
+	rung_are 12
 	# The first by the writer, all others in one command of the first.
 	[[ $(grep '"EVAL\(SHA\)\?"' "$MONITOR" | grep -c ' "[0-9]*" "'"$Q"'" "'"$L"'" ') == 2 ]]
 	touch go

@@ -46,15 +46,6 @@ struct work {
 	bool ends_at_failure;
 };
 
-const char *__asan_default_options(void);
-
-/* Runs that are killed give nothing back. */
-const char *
-__asan_default_options(void)
-{
-	return "detect_leaks=0";
-}
-
 static void
 print_history(const struct history *history)
 {

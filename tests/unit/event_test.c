@@ -438,6 +438,7 @@ test_renewals(void)
 	    .config = &config};
 	struct run run = {.opts = &opts,
 	    .events = &events,
+	    .facts = &facts,
 	    .loop = &loop,
 	    .state = RUN_ACQUIRE,
 	    .set = {.about = &lock, .valid_until = 1000}};
@@ -486,11 +487,16 @@ test_first_silence(void)
 	static const struct event_sink sink = {.on_event = add_to_log};
 	const struct lock_config config = {.name = "a"};
 	struct log log = {.count = 0};
-	struct events events = {.sinks = {&sink}, .states = {&log}, .count = 1};
+	struct facts facts = {.opts = &opts};
+	struct events events = {.sinks = {&sink},
+	    .states = {&log},
+	    .count = 1,
+	    .facts = &facts};
 	struct loop loop = {.now = 0};
 	struct lock lock = {.state = LOCK_ACQUIRING, .config = &config};
 	struct run run = {.opts = &opts,
 	    .events = &events,
+	    .facts = &facts,
 	    .loop = &loop,
 	    .state = RUN_ACQUIRE,
 	    .limits.wait_until = 1,

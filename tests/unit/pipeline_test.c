@@ -163,6 +163,16 @@ test_places(struct pipeline *pipeline)
 	    {"-@user_script: 10\r\n", "@user_script: 10"},
 	    {"-@user_script\r\n", "@user_script"},
 	    {"-ERR x: @user_script: 10: y\r\n", "ERR x: @user_script: 10: y"},
+	    {"-ERR Error running script (call to f_bdea): @user_script:3: "
+	     "WRONGTYPE Operation against a key\r\n",
+		"WRONGTYPE Operation against a key"},
+	    {"-ERR Error running script (call to f_bdea): @user_script:3: "
+	     "@user_script: 3: The user executing: no\r\n",
+		"ERR The user executing: no"},
+	    {"-ERR Error running script (call to f_bdea): @user_script\r\n",
+		"ERR Error running script (call to f_bdea): @user_script"},
+	    {"-ERR Error running script (call to f_bdea): a\r\n",
+		"ERR Error running script (call to f_bdea): a"},
 	};
 	struct command command = ping(1);
 
