@@ -69,7 +69,7 @@ struct enquiry {
 	const struct endpoint *endpoint; /* that is asked, and its server */
 	struct way *server;
 	size_t unanswered;
-	struct question *moved;	 /* those of them that another server has */
+	struct question *moved; /* those of them that another server has */
 	size_t moved_count;
 	int64_t heard_at;	 /* the last reply */
 	bool is_stopped;	 /* by enquiry_stop */

@@ -509,10 +509,10 @@ fate_of(const char *key, const struct actor *looker)
 		if (run->outer != NULL)
 			continue;
 		/* It leaves nothing behind, but is shown while it runs, and
-		 * after its lock was taken from it. */
+		 * after its lock was taken from it or was not released. */
 		if (run->opts->history_ms == 0) {
 			fate.is_clear &=
-			    !known_is_excused(run) &&
+			    world.calm && !known_is_excused(run) &&
 			    !known_may_hold(run, key, looker->begun_at,
 				looker->ended_at);
 			continue;
