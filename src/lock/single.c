@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "lock/answer.h"
+#include "redis/way.h"
 
 /* A connection, and the renewal on it. */
 struct link {

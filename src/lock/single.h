@@ -10,9 +10,9 @@
 #include "lock/ask.h"
 #include "lock/config.h"
 #include "redis/command.h"
-#include "redis/way.h"
 
 struct single;
+struct way;
 
 /* The config must outlive it. NULL when memory is out. */
 struct single *single_new(struct loop *loop, const struct lock_config *config);

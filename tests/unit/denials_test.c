@@ -252,14 +252,14 @@ count_findings(char *text, const char *what)
 	return count;
 }
 
-struct verdict {
+struct finding {
 	int status, named;
 };
 
-static struct verdict
+static struct finding
 examine(const char *options, const struct denial *denial, bool has_dryrun)
 {
-	struct verdict verdict;
+	struct finding verdict;
 	struct actor *actor;
 	const char *what = "";
 
@@ -304,7 +304,7 @@ contradict(const char *options, const struct denial *denial, const char *format,
 static void
 compare_scene(const char *options, const struct denial *denial,
     enum scene scene, const struct end *end, const struct end *permitted,
-    const struct verdict *verdict)
+    const struct finding *verdict)
 {
 	const char *name = scene_names[scene];
 	bool refuses = verdict->status == EXITCODE_REFUSED;
@@ -341,8 +341,8 @@ static void
 compare_cell(const char *kind, const char *options, const struct denial *denial,
     const struct end *permitted)
 {
-	struct verdict dry = examine(options, denial, true);
-	struct verdict scratch = examine(options, denial, false);
+	struct finding dry = examine(options, denial, true);
+	struct finding scratch = examine(options, denial, false);
 	/* A free lock is that of a run that would wait. */
 	enum scene scenes = strncmp(options, waits[0], 3) == 0 ? LONG : SCENES;
 
