@@ -11,8 +11,8 @@
 #include "lock/claim.h"
 #include "lock/config.h"
 #include "lock/kind.h"
-#include "lock/redlock.h"
 #include "lock/token.h"
+#include "lock/votes.h"
 #include "redis/reply.h"
 
 /* Stands for the key in the words of a command. */
@@ -539,7 +539,7 @@ check_access(struct visit *visit)
 	struct rules rules = {.visit = visit,
 	    .config = {.server = visit->enquiry.endpoint,
 		.vote_ms = opts->server_count > 1
-			       ? redlock_patience_ms(opts->ttl_ms)
+			       ? votes_patience_ms(opts->ttl_ms)
 			       : 0,
 		.wait = opts->wait_ms != 0,
 		.kind = kind_of(opts->kind),

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "doctor/checks.h"
-#include "lock/redlock.h"
+#include "lock/votes.h"
 #include "redis/reply.h"
 #include "redis/tls/tls.h"
 
@@ -198,7 +198,7 @@ add_round_trip(const struct visit *visit)
 	qsort(took, samples->count, sizeof(*took), compare_times);
 	median = took[samples->count / 2];
 	most = took[samples->count - 1];
-	slow = most > redlock_patience_ms(ttl_ms) * 1000;
+	slow = most > votes_patience_ms(ttl_ms) * 1000;
 	findings_add(visit->findings, slow ? FINDING_WARNING : FINDING_OK,
 	    "round-trip",
 	    slow ? "use a server that is nearer, or a longer --ttl" : NULL,

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "doctor/checks.h"
-#include "lock/redlock.h"
+#include "lock/votes.h"
 #include "redis/info.h"
 #include "redis/reply.h"
 #include "redis/ways/cluster.h"
@@ -301,7 +301,7 @@ have_majority(const struct fleet *fleet)
 			j++;
 		votes += j == i && abstains_for_ms(one, fleet->opts) == 0;
 	}
-	return votes >= redlock_majority(fleet->opts->server_count);
+	return votes >= votes_majority(fleet->opts->server_count);
 }
 
 static bool

@@ -6,7 +6,7 @@
 #include "base/exitcode.h"
 #include "base/log.h"
 #include "doctor/checks.h"
-#include "lock/redlock.h"
+#include "lock/votes.h"
 
 struct doctor {
 	const struct opts *opts;
@@ -111,8 +111,7 @@ examine_servers(struct doctor *doctor)
 		if (one != 0 && status != EXITCODE_UNAVAILABLE)
 			status = one;
 	}
-	return opts->server_count - failed >=
-		       redlock_majority(opts->server_count)
+	return opts->server_count - failed >= votes_majority(opts->server_count)
 		   ? EXITCODE_OK
 		   : status;
 }

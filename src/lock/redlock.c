@@ -10,52 +10,22 @@
  * would execute all of them when it goes on. */
 #include "lock/redlock.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/dice.h"
-#include "base/num.h"
 #include "lock/acquire.h"
 #include "lock/lease.h"
 #include "lock/release.h"
-#include "redis/info.h"
 #include "redis/reply.h"
-#include "redis/way.h"
 
-enum { PATIENCE_MIN_MS = 50, PATIENCE_MAX_MS = 500 };
 enum { BACKOFF_MAX_MS = 1000 };
-enum { WHY_MAX = 640 };
-
-/* How a server stands to the present round. */
-enum vote {
-	VOTE_OUT, /* it may still vote */
-	VOTE_YES,
-	VOTE_NO,
-	/* Absent, from here on: no reply, and none the next time either, */
-	VOTE_SILENT,
-	VOTE_UNREACHABLE,
-	/* or a reply that does not count, nor will it the next time. */
-	VOTE_FAILED,
-	VOTE_UNUSABLE,
-};
-
-/* Which server it is, by INFO, once a connection, and how it stands. */
-struct identity {
-	bool known;
-	int64_t started_at; /* or up to a second earlier */
-	char run_id[64];
-	char label[320];		 /* of the server that replied so */
-	char obstacle[SINGLE_WORDS_MAX]; /* why it can never be known, or empty
-					  */
-	char why[WHY_MAX]; /* it stands so, as it was judged last */
-};
 
 struct redlock {
-	struct identity *identities; /* as the locks */
-	int64_t votes_until;	     /* the present round */
-	int64_t rest_until;	     /* between two rounds; 0 in one */
+	struct vote *votes;   /* as the locks */
+	int64_t votes_until;  /* the present round */
+	int64_t rest_until;   /* between two rounds; 0 in one */
 	int64_t silent_since; /* the first round of those without a majority; 0:
 			       * the last one had it */
 	int64_t backoff_ms;
@@ -65,124 +35,8 @@ struct redlock {
 	char error[LOCK_ERROR_MAX];
 };
 
-/* --- when the votes decide ---------------------------------------------- */
-
-size_t
-redlock_majority(size_t size)
-{
-	return size / 2 + 1;
-}
-
-int64_t
-redlock_patience_ms(int64_t ttl_ms)
-{
-	int64_t ms = ttl_ms / 20;
-
-	if (ms < PATIENCE_MIN_MS)
-		return PATIENCE_MIN_MS;
-	return clock_min(ms, PATIENCE_MAX_MS);
-}
-
-bool
-redlock_never_agrees(const struct redlock_votes *votes)
-{
-	return votes->size - votes->permanent < redlock_majority(votes->size);
-}
-
-/* A majority grants the lock, or it cannot any more. Then enough votes are
- * waited for to say whether the lock is held by others, or servers have failed.
+/* --- how the servers stand -------------------------------------------------
  */
-enum redlock_decision
-redlock_decide(const struct redlock_votes *votes)
-{
-	size_t majority = redlock_majority(votes->size);
-
-	if (votes->yes >= majority)
-		return REDLOCK_YES;
-	if (votes->yes + votes->out >= majority)
-		return REDLOCK_WAIT;
-	if (votes->out > 0 && votes->yes + votes->no < majority)
-		return REDLOCK_WAIT;
-	/* A minority may not have the lock of an outer run yet: only a majority
-	 * says that it is gone. */
-	if (votes->gone > 0 && votes->no < majority)
-		return votes->no + votes->out >= majority ? REDLOCK_WAIT
-							  : REDLOCK_FAILED;
-	if (votes->no > 0 && votes->yes + votes->no >= majority &&
-	    !redlock_never_agrees(votes))
-		return REDLOCK_NO;
-	return REDLOCK_FAILED;
-}
-
-/* A majority has freed it, as replicas know, and the other releases are on
- * their way, or have had their time. */
-enum redlock_decision
-redlock_decide_release(const struct redlock_releases *releases)
-{
-	size_t majority = redlock_majority(releases->size);
-	bool is_lost = releases->lost >= majority;
-	bool is_freed = releases->freed > 0 &&
-			releases->freed + releases->denied >= majority;
-
-	if (releases->replicated >= majority && releases->unsent == 0)
-		return REDLOCK_YES;
-	if (releases->open > 0 && !(releases->over && (is_lost || is_freed)))
-		return REDLOCK_WAIT;
-	if (is_lost)
-		return REDLOCK_NO;
-	return is_freed ? REDLOCK_YES : REDLOCK_FAILED;
-}
-
-/* --- which server it is -------------------------------------------------- */
-
-/* The server takes the difference of two clocks that are cut to whole seconds:
- * it may be up for a second less. A server that is busy with itself can be
- * asked again. */
-static void
-on_info(void *arg, const struct reply *reply)
-{
-	struct identity *identity = arg;
-	const char *info = value_text(reply->value);
-	const char *error = value_error(reply->value);
-	int64_t seconds = info_number(info, "uptime_in_seconds");
-
-	info_text(info, "run_id", identity->run_id, sizeof(identity->run_id));
-	identity->obstacle[0] = '\0';
-	identity->known = identity->run_id[0] != '\0' && seconds >= 0 &&
-			  seconds <= NUM_DURATION_MAX_MS / 1000;
-	if (identity->known) {
-		identity->started_at =
-		    clock_now() - (seconds > 0 ? seconds - 1 : 0) * 1000;
-		snprintf(identity->label, sizeof(identity->label), "%s",
-		    reply->label);
-	} else if (reply->value != NULL &&
-		   (error == NULL ||
-		       reply_judge_error(error) != VERDICT_RETRY)) {
-		snprintf(identity->obstacle, sizeof(identity->obstacle),
-		    "cannot be identified by INFO (+info): %s",
-		    error != NULL ? error : "no run_id and no uptime in it");
-	}
-}
-
-/* In the same write as the first try on a connection. */
-static void
-introduce(const struct set *set, size_t i)
-{
-	static const char *const words[] = {"INFO", "server", NULL};
-	const struct lock *lock = &set->locks[i];
-	struct identity *identity = &set->redlock->identities[i];
-	const struct command command = {.words = words,
-	    .deadline = clock_now() + 2 * lock->config->try_ms +
-			lock->config->replicas_ms,
-	    .counts_until = set->redlock->votes_until,
-	    .on_reply = on_info,
-	    .arg = identity,
-	    .more = true};
-
-	identity->known = identity->known && single_is_up(lock->single);
-	if (!identity->known)
-		way_send(single_server(lock->single), &command, 1);
-}
 
 static void
 find_duplicates(const struct set *set)
@@ -191,8 +45,8 @@ find_duplicates(const struct set *set)
 
 	for (size_t i = 0; i < set->count; i++)
 		for (size_t j = 0; j < i; j++) {
-			const struct identity *a = &redlock->identities[j];
-			const struct identity *b = &redlock->identities[i];
+			const struct vote *a = &redlock->votes[j];
+			const struct vote *b = &redlock->votes[i];
 
 			if (a->known && b->known &&
 			    strcmp(a->run_id, b->run_id) == 0)
@@ -203,113 +57,11 @@ find_duplicates(const struct set *set)
 		}
 }
 
-/* --- how a server stands -------------------------------------------------- */
-
-__attribute__((format(printf, 2, 3))) static void
-explain(struct identity *identity, const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(identity->why, sizeof(identity->why), format, arguments);
-	va_end(arguments);
-}
-
-/* One server behind two addresses would be a majority of itself. In a cluster
- * another node may have answered than the one that was identified. A server
- * whose connection has ended may have restarted, and forgotten the grant. */
-static enum vote
-judge_grant(const struct lock *lock, struct identity *identity)
-{
-	const char *label = single_label(lock->single);
-	int64_t up_ms = clock_now() - identity->started_at;
-
-	if (identity->obstacle[0] != '\0') {
-		explain(identity, "not counted %.120s: %.180s", label,
-		    identity->obstacle);
-		return VOTE_UNUSABLE;
-	}
-	if (!identity->known ||
-	    strncmp(identity->label, label, sizeof(identity->label) - 1) != 0)
-		explain(identity,
-		    "not counted %.120s: it is not identified yet", label);
-	else if (up_ms < lock->config->min_uptime_ms)
-		explain(identity,
-		    "not counted %.120s: up for %.1f s only, so it abstains "
-		    "(--min-uptime)",
-		    label, (double)up_ms / 1000);
-	else if (!single_is_up(lock->single))
-		explain(identity,
-		    "not counted %.120s: its connection has ended since",
-		    label);
-	else if (clock_now() >= lock->valid_until)
-		explain(identity, "not counted %.120s: its lease has ended",
-		    label);
-	else {
-		explain(identity, "%s agrees", label);
-		return VOTE_YES;
-	}
-	return VOTE_FAILED;
-}
-
-static enum vote
+static enum vote_kind
 judge_vote(const struct set *set, size_t i)
 {
-	const struct lock *lock = &set->locks[i];
-	struct identity *identity = &set->redlock->identities[i];
-	const char *label = single_label(lock->single);
-
-	if (lock->state == LOCK_HELD)
-		return judge_grant(lock, identity);
-	if (lock->state == LOCK_ACQUIRING &&
-	    set->loop->now < set->redlock->votes_until) {
-		explain(identity, "%s has not answered", label);
-		return VOTE_OUT;
-	}
-	if (lock->state == LOCK_ACQUIRING)
-		explain(identity, "no answer from %.120s: not within its time",
-		    label);
-	/* One that is left out of this round stands as before. */
-	if (lock->failure == 0)
-		return VOTE_SILENT;
-	switch (lock->failure) {
-	case LOCK_BUSY:
-	case LOCK_NO_OUTER:
-	case LOCK_OTHER_KIND:
-		explain(identity, "%s denies it", label);
-		return VOTE_NO;
-	case LOCK_UNAVAILABLE:
-		explain(identity, "%s", lock->error);
-		if (lock->try.permanent)
-			return VOTE_UNREACHABLE;
-		return lock->try.silent_since == 0 ? VOTE_FAILED : VOTE_SILENT;
-	default:
-		explain(identity, "%s", lock->error);
-		return VOTE_UNUSABLE;
-	}
-}
-
-/* How it stands to a renewal, or a release. */
-static void
-describe_lock(const struct lock *lock, struct identity *identity)
-{
-	const char *label = single_label(lock->single);
-	bool is_ours =
-	    lock->state == LOCK_HELD || lock->release.outcome >= LOCK_FREED;
-	bool denies = lock->state == LOCK_LOST ||
-		      (lock->state == LOCK_RELEASED &&
-			  lock->release.outcome != LOCK_UNCONFIRMED);
-
-	if (!lock->answered)
-		explain(identity, "%s", lock->error);
-	else if (lock->command == LOCK_OUT)
-		explain(identity, "%s has not answered", label);
-	else if (is_ours)
-		explain(identity, "%s agrees", label);
-	else if (denies)
-		explain(identity, "%s denies it", label);
-	else
-		explain(identity, "%s", lock->error);
+	return vote_judge(&set->redlock->votes[i], &set->locks[i],
+	    set->loop->now >= set->redlock->votes_until);
 }
 
 /* Why there is no majority, by each server. */
@@ -321,25 +73,25 @@ explain_votes(struct set *set)
 
 	snprintf(error, size, "no majority of %zu servers", set->count);
 	for (size_t i = 0; i < set->count; i++) {
-		struct identity *identity = &set->redlock->identities[i];
+		struct vote *vote = &set->redlock->votes[i];
 		size_t length = strlen(error);
 
 		if (set->state == LOCK_ACQUIRING)
 			judge_vote(set, i);
 		else
-			describe_lock(&set->locks[i], identity);
+			vote_explain(vote, &set->locks[i]);
 		snprintf(error + length, size - length, "%s%s",
-		    i == 0 ? ": " : "; ", identity->why);
+		    i == 0 ? ": " : "; ", vote->why);
 	}
 }
 
-static struct redlock_votes
+static struct votes
 count_votes(const struct set *set)
 {
-	struct redlock_votes votes = {.size = set->count};
+	struct votes votes = {.size = set->count};
 
 	for (size_t i = 0; i < set->count; i++) {
-		enum vote vote = judge_vote(set, i);
+		enum vote_kind vote = judge_vote(set, i);
 
 		votes.out += vote == VOTE_OUT;
 		votes.yes += vote == VOTE_YES;
@@ -366,10 +118,10 @@ redlock_faults(const struct set *set)
 	if (redlock->duplicates[0] != '\0')
 		faults.duplicates = redlock->duplicates;
 	for (size_t i = 0; i < set->count; i++) {
-		enum vote vote = judge_vote(set, i);
+		enum vote_kind vote = judge_vote(set, i);
 
 		if (vote == VOTE_UNREACHABLE || vote == VOTE_UNUSABLE)
-			faults.unusable[i] = redlock->identities[i].why;
+			faults.unusable[i] = redlock->votes[i].why;
 	}
 	return faults;
 }
@@ -404,7 +156,7 @@ begin_round(struct set *set)
 		if (lock->state == LOCK_RELEASING || lock->try.is_out)
 			continue;
 		lock_begin_anew(lock);
-		introduce(set, i);
+		vote_introduce(&redlock->votes[i], lock);
 		acquire_start(lock);
 	}
 }
@@ -506,7 +258,7 @@ on_never(struct set *set)
 	struct redlock *redlock = set->redlock;
 	const struct lock *lock;
 	size_t i = 0;
-	enum vote vote;
+	enum vote_kind vote;
 
 	while ((vote = judge_vote(set, i)) != VOTE_UNREACHABLE &&
 	       vote != VOTE_UNUSABLE)
@@ -518,7 +270,7 @@ on_never(struct set *set)
 	} else if (lock->state == LOCK_HELD) {
 		reply_describe(redlock->error, sizeof(redlock->error),
 		    "refused by", single_label(lock->single),
-		    redlock->identities[i].obstacle);
+		    redlock->votes[i].obstacle);
 		fail_rounds(set, LOCK_REFUSED);
 	} else {
 		memcpy(redlock->error, lock->error, sizeof(redlock->error));
@@ -529,14 +281,14 @@ on_never(struct set *set)
 /* A majority that sends error replies is not silent: a waiter goes on. A run
  * that does not wait gives the servers the time it gives silent ones. */
 static void
-on_no_majority(struct set *set, const struct redlock_votes *votes)
+on_no_majority(struct set *set, const struct votes *votes)
 {
 	struct redlock *redlock = set->redlock;
 	int64_t ms = redlock->backoff_ms;
 
 	set->answered = false;
 	explain_votes(set);
-	if (redlock_never_agrees(votes)) {
+	if (votes_never_agree(votes)) {
 		on_never(set);
 		return;
 	}
@@ -555,8 +307,8 @@ static void
 step_acquiring(struct set *set)
 {
 	struct redlock *redlock = set->redlock;
-	struct redlock_votes votes;
-	enum redlock_decision decision;
+	struct votes votes;
+	enum votes_decision decision;
 
 	if (set->backing_out) {
 		if (set_is_settled(set))
@@ -571,17 +323,17 @@ step_acquiring(struct set *set)
 		return;
 	}
 	votes = count_votes(set);
-	decision = redlock_decide(&votes);
-	if (decision == REDLOCK_WAIT)
+	decision = votes_decide(&votes);
+	if (decision == VOTES_WAIT)
 		return;
 	find_duplicates(set);
 	if (redlock->duplicates[0] != '\0') {
 		memcpy(redlock->error, redlock->duplicates,
 		    sizeof(redlock->duplicates));
 		fail_rounds(set, LOCK_MISCONFIGURED);
-	} else if (decision == REDLOCK_YES) {
+	} else if (decision == VOTES_YES) {
 		set_hold(set);
-	} else if (decision == REDLOCK_NO) {
+	} else if (decision == VOTES_NO) {
 		on_denied(set);
 	} else {
 		on_no_majority(set, &votes);
@@ -686,10 +438,10 @@ release(struct set *set, struct lock *lock, int64_t keep_until)
 		lock->release.outcome = LOCK_UNCONFIRMED;
 }
 
-static struct redlock_releases
+static struct votes_releases
 count_releases(const struct set *set)
 {
-	struct redlock_releases releases = {.size = set->count,
+	struct votes_releases releases = {.size = set->count,
 	    .over = set->loop->now >= set->redlock->release_until};
 
 	for (size_t i = 0; i < set->count; i++) {
@@ -713,7 +465,7 @@ count_releases(const struct set *set)
 
 /* In the words of the first that has freed it. */
 static void
-note_released(struct set *set, const struct redlock_releases *releases)
+note_released(struct set *set, const struct votes_releases *releases)
 {
 	struct lock *lock = set->locks;
 	char *why;
@@ -734,24 +486,24 @@ note_released(struct set *set, const struct redlock_releases *releases)
 static void
 step_releasing(struct set *set)
 {
-	const struct redlock_releases releases = count_releases(set);
-	enum redlock_decision decision = redlock_decide_release(&releases);
+	const struct votes_releases releases = count_releases(set);
+	enum votes_decision decision = votes_decide_release(&releases);
 	size_t heard = 0;
 
 	for (size_t i = 0; i < set->count; i++)
 		heard += set->locks[i].state != LOCK_RELEASING ||
 			 set->locks[i].answered;
 	set->answered = heard >= set->need;
-	if (!set->answered || decision == REDLOCK_FAILED)
+	if (!set->answered || decision == VOTES_FAILED)
 		explain_votes(set);
-	if (decision == REDLOCK_WAIT)
+	if (decision == VOTES_WAIT)
 		return;
 	set->state = LOCK_RELEASED;
-	if (decision == REDLOCK_YES)
+	if (decision == VOTES_YES)
 		note_released(set, &releases);
 	else
 		set->outcome =
-		    decision == REDLOCK_NO ? LOCK_WAS_LOST : LOCK_UNCONFIRMED;
+		    decision == VOTES_NO ? LOCK_WAS_LOST : LOCK_UNCONFIRMED;
 }
 
 /* --- set-up ------------------------------------------------------------------
@@ -767,8 +519,8 @@ init(struct set *set)
 		return -1;
 	set->error = redlock->error;
 	set->label = redlock->label;
-	redlock->identities = calloc(set->count, sizeof(*redlock->identities));
-	if (redlock->identities == NULL)
+	redlock->votes = calloc(set->count, sizeof(*redlock->votes));
+	if (redlock->votes == NULL)
 		return -1;
 	for (size_t i = 0; i < set->count; i++) {
 		size_t length = strlen(redlock->label);
@@ -785,7 +537,7 @@ static void
 fini(struct set *set)
 {
 	if (set->redlock != NULL)
-		free(set->redlock->identities);
+		free(set->redlock->votes);
 	free(set->redlock);
 }
 
@@ -797,7 +549,7 @@ explain_wait(struct set *set)
 		explain_votes(set);
 }
 
-const struct set_rule rule_majority = {.need = redlock_majority,
+const struct set_rule rule_majority = {.need = votes_majority,
     .init = init,
     .fini = fini,
     .begin = begin,

@@ -389,7 +389,7 @@ configure(struct lock_config *configs, const struct opts *opts)
 		    .key = opts->keys[votes ? 0 : i].key,
 		    .name = opts->keys[votes ? 0 : i].name,
 		    .server = &opts->servers[votes ? i : 0],
-		    .vote_ms = votes ? redlock_patience_ms(opts->ttl_ms) : 0,
+		    .vote_ms = votes ? votes_patience_ms(opts->ttl_ms) : 0,
 		    .min_uptime_ms = opts->min_uptime_ms,
 		    .ttl_ms = opts->ttl_ms,
 		    .server_timeout_ms = opts->server_timeout_ms,

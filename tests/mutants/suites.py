@@ -56,6 +56,7 @@ FIRST = {
     "src/lock/lease.c": ["lock/nested", "lock/lease"],
     "src/lock/queue.c": ["queue/queue", "queue/waiters"],
     "src/lock/redlock.c": ["servers/redlock"],
+    "src/lock/votes.c": ["servers/redlock"],
     "src/lock/release.c": ["queue/waiters", "lock/min_hold", "servers/replies",
                            "lock/nested"],
     "src/lock/record.c": ["cli/admin", "lock/history"],

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # Several independent servers: a majority decides. Scenarios S14, S15 and S16. All
-# votes are in unit/redlock_test.c, and the simulation plays faults at random.
+# votes are in unit/votes_test.c, and the simulation plays faults at random.
 # The suite's five are NODES/1 to NODES/5; teardown mends what a test has frozen or
 # ended. They are all younger than --min-uptime's default, so `rl` sets it to 0.
 # shellcheck disable=SC2016 # the jobs' shells are to expand that

@@ -1,14 +1,14 @@
 /* When the votes of several servers decide. */
-#include "lock/redlock.h"
+#include "lock/votes.h"
 
 #include "tap.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof(*(array)))
 
-static const char *const names[] = {[REDLOCK_WAIT] = "wait",
-    [REDLOCK_YES] = "yes",
-    [REDLOCK_NO] = "no",
-    [REDLOCK_FAILED] = "failed"};
+static const char *const names[] = {[VOTES_WAIT] = "wait",
+    [VOTES_YES] = "yes",
+    [VOTES_NO] = "no",
+    [VOTES_FAILED] = "failed"};
 
 static void
 test_majority(void)
@@ -16,26 +16,26 @@ test_majority(void)
 	static const size_t majorities[] = {1, 1, 2, 2, 3, 3, 4, 4, 5};
 
 	for (size_t size = 1; size < LENGTH(majorities); size++)
-		is_int((int64_t)redlock_majority(size),
-		    (int64_t)majorities[size], "majority");
+		is_int((int64_t)votes_majority(size), (int64_t)majorities[size],
+		    "majority");
 }
 
 static void
 test_patience(void)
 {
-	is_int(redlock_patience_ms(1000), 50, "a twentieth, at least 50 ms");
-	is_int(redlock_patience_ms(4000), 200, "a twentieth");
-	is_int(redlock_patience_ms(30000), 500, "at most 500 ms");
+	is_int(votes_patience_ms(1000), 50, "a twentieth, at least 50 ms");
+	is_int(votes_patience_ms(4000), 200, "a twentieth");
+	is_int(votes_patience_ms(30000), 500, "at most 500 ms");
 }
 
 /* --- grants ----------------------------------------------------------- */
 
 /* One letter for each server: y(es), n(o), g (no: the outer run's lock is
  * gone), - (absent), x (absent for good), o(ut). */
-static struct redlock_votes
+static struct votes
 parse(const char *letters)
 {
-	struct redlock_votes votes = {.size = strlen(letters)};
+	struct votes votes = {.size = strlen(letters)};
 
 	for (; *letters != '\0'; letters++) {
 		votes.yes += *letters == 'y';
@@ -75,9 +75,9 @@ test_grants(void)
 	};
 
 	for (size_t i = 0; i < LENGTH(cases); i++) {
-		struct redlock_votes votes = parse(cases[i].letters);
+		struct votes votes = parse(cases[i].letters);
 
-		is_text(names[redlock_decide(&votes)], cases[i].decision,
+		is_text(names[votes_decide(&votes)], cases[i].decision,
 		    cases[i].letters);
 	}
 }
@@ -85,17 +85,17 @@ test_grants(void)
 static bool
 is_sound_grant(const char *letters)
 {
-	const struct redlock_votes votes = parse(letters);
-	size_t majority = redlock_majority(votes.size);
-	enum redlock_decision decision = redlock_decide(&votes);
+	const struct votes votes = parse(letters);
+	size_t majority = votes_majority(votes.size);
+	enum votes_decision decision = votes_decide(&votes);
 
-	if ((decision == REDLOCK_YES) != (votes.yes >= majority))
+	if ((decision == VOTES_YES) != (votes.yes >= majority))
 		return false;
-	if (decision == REDLOCK_WAIT)
+	if (decision == VOTES_WAIT)
 		return votes.out > 0;
-	if (decision != REDLOCK_YES && votes.yes + votes.out >= majority)
+	if (decision != VOTES_YES && votes.yes + votes.out >= majority)
 		return false;
-	if (decision == REDLOCK_NO)
+	if (decision == VOTES_NO)
 		return votes.no > 0 && votes.yes + votes.no >= majority;
 	return true;
 }
@@ -105,10 +105,10 @@ is_sound_grant(const char *letters)
 /* One letter for each server: y(es), r (yes, but too few replicas have it),
  * n(o), l (no: it has lost the lock), - (it has not been heard of), o(pen), u
  * (open, and not sent); t: the time for those is over. */
-static struct redlock_releases
+static struct votes_releases
 parse_releases(const char *letters)
 {
-	struct redlock_releases releases = {0};
+	struct votes_releases releases = {0};
 
 	for (; *letters != '\0'; letters++) {
 		releases.size += *letters != 't';
@@ -152,10 +152,10 @@ test_releases(void)
 	};
 
 	for (size_t i = 0; i < LENGTH(cases); i++) {
-		struct redlock_releases releases =
+		struct votes_releases releases =
 		    parse_releases(cases[i].letters);
 
-		is_text(names[redlock_decide_release(&releases)],
+		is_text(names[votes_decide_release(&releases)],
 		    cases[i].decision, cases[i].letters);
 	}
 }
@@ -163,19 +163,19 @@ test_releases(void)
 static bool
 is_sound_release(const char *letters)
 {
-	const struct redlock_releases releases = parse_releases(letters);
-	size_t majority = redlock_majority(releases.size);
+	const struct votes_releases releases = parse_releases(letters);
+	size_t majority = votes_majority(releases.size);
 
-	switch (redlock_decide_release(&releases)) {
-	case REDLOCK_WAIT:
+	switch (votes_decide_release(&releases)) {
+	case VOTES_WAIT:
 		return releases.open > 0;
-	case REDLOCK_YES:
+	case VOTES_YES:
 		return releases.freed > 0 &&
 		       (releases.unsent == 0 || releases.over) &&
 		       releases.freed + releases.denied >= majority;
-	case REDLOCK_NO:
+	case VOTES_NO:
 		return releases.lost >= majority;
-	case REDLOCK_FAILED:
+	case VOTES_FAILED:
 		return releases.open == 0 && releases.lost < majority &&
 		       releases.replicated < majority;
 	default:
