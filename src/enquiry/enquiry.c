@@ -8,7 +8,7 @@
 #include "base/exitcode.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "lock/member.h"
+#include "lock/single.h"
 #include "redis/reply.h"
 
 /* INFO, pages of SCAN, long queues, and the slots of a large cluster. */
@@ -113,7 +113,7 @@ on_reply(struct question *question, const struct reply *reply)
 		question->outcome = QUESTION_SILENT;
 		question->is_permanent = reply->permanent;
 		error = reply->failure;
-	} else if (member_lacks_replicas(reply, enquiry->replicas, why)) {
+	} else if (single_lacks_replicas(reply, enquiry->replicas, why)) {
 		question->outcome = QUESTION_TOO_FEW;
 		error = why;
 	} else {
