@@ -250,9 +250,24 @@ test_owner(void)
 	peer = accept(listeners[0], NULL, NULL);
 	answer(peer, "+OK\r\n-MOVED\r\n");
 	ok(way_is_up(place.way), "moved, and a reply is awaited");
-	answer(peer, "+PONG\r\n");
-	is_int(seen.reply.tag, 2, "  it comes");
-	ok(!way_is_up(place.way), "  then it is left");
+	is_int(seen.calls, 0, "  nothing is delivered before it");
+	seen.sends_again = true;
+	answer(peer, "-MOVED\r\n");
+	is_int(seen.calls, 2, "  then both are");
+	is_int(seen.reply.tag, 2, "  in their order");
+	next = accept(listeners[1], NULL, NULL);
+	is_received(next, PING, "  and the first was asked again");
+	close(next);
+	close(peer);
+	way_free(place.way);
+	begin(0, AGAIN_AT_OWNER);
+	way_send(place.way, commands, 2);
+	turn();
+	peer = accept(listeners[0], NULL, NULL);
+	answer(peer, "+OK\r\n-MOVED\r\n");
+	way_drop(place.way);
+	is_int(seen.calls, 2, "dropped meanwhile: both are answered");
+	is_int(seen.reply.kind, REPLY_NONE, "  by nothing");
 	close(peer);
 	way_free(place.way);
 }
