@@ -35,8 +35,7 @@ struct redlock {
 	char error[LOCK_ERROR_MAX];
 };
 
-/* --- how the servers stand -------------------------------------------------
- */
+/* --- how the servers stand --------------------------------------------- */
 
 static void
 find_duplicates(const struct set *set)
@@ -126,8 +125,7 @@ redlock_faults(const struct set *set)
 	return faults;
 }
 
-/* --- rounds ----------------------------------------------------------------
- */
+/* --- rounds ------------------------------------------------------------ */
 
 static int64_t
 silence_ends_at(const struct set *set)
@@ -351,8 +349,7 @@ begin(struct set *set)
 	begin_round(set);
 }
 
-/* --- hold ------------------------------------------------------------------
- */
+/* --- hold -------------------------------------------------------------- */
 
 /* Whether so many have renewed the lock since that time, all at once. Without a
  * majority another client may have taken it meanwhile. */
@@ -414,8 +411,7 @@ step_held(struct set *set)
 			lock_due_at(&set->locks[i], CLOCK_NEVER);
 }
 
-/* --- release ----------------------------------------------------------------
- */
+/* --- release ----------------------------------------------------------- */
 
 /* Not of a server that surely does not have it: it has said so, or has never
  * been heard of. */
@@ -506,8 +502,7 @@ step_releasing(struct set *set)
 		    decision == VOTES_NO ? LOCK_WAS_LOST : LOCK_UNCONFIRMED;
 }
 
-/* --- set-up ------------------------------------------------------------------
- */
+/* --- set-up ------------------------------------------------------------ */
 
 static int
 init(struct set *set)
