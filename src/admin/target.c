@@ -160,7 +160,7 @@ target_ask(struct request *request, struct target *target)
 		break;
 	case TARGET_TRY:
 		target->is_queued = true;
-		request_make(request, claim, REQUEST_TRY);
+		request_try(request, claim);
 		break;
 	case TARGET_MARK:
 		request_lengthen(request, &claim->keys,

@@ -177,6 +177,7 @@ judge_access(const struct question *question, enum trial_kind kind)
 	return access;
 }
 
+/* And whether it can be asked for by ACL DRYRUN, which came with Redis 7. */
 static bool
 find_user(struct rules *rules)
 {
@@ -189,17 +190,11 @@ find_user(struct rules *rules)
 				     : user != NULL ? user
 						    : "default");
 	enquiry_forget(&question, 1);
-	return answered;
-}
-
-/* Redis before 7 has no DRYRUN. */
-static bool
-find_dryrun(struct rules *rules)
-{
-	struct question question = {
+	if (!answered)
+		return false;
+	question = (struct question){
 	    .argv = QUESTION_WORDS("ACL", "DRYRUN", rules->own_user, "TIME")};
-	bool answered = check_contact_ask(rules->visit, &question, 1);
-
+	answered = check_contact_ask(rules->visit, &question, 1);
 	rules->is_dry = question.outcome == QUESTION_ANSWERED;
 	enquiry_forget(&question, 1);
 	return answered;
@@ -370,8 +365,8 @@ try_scripts(struct rules *rules)
 static bool
 try_rules(struct rules *rules)
 {
-	bool answered = find_user(rules) && find_dryrun(rules) &&
-			try_commands(rules) && try_scripts(rules);
+	bool answered =
+	    find_user(rules) && try_commands(rules) && try_scripts(rules);
 
 	for (size_t i = 0; i < rules->names_count && answered; i++)
 		answered = try_keys(rules, &rules->names[i]);

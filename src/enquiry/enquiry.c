@@ -180,24 +180,19 @@ enquiry_await(struct enquiry *enquiry)
 		turn_loop(enquiry);
 }
 
-static void
-ask_some(struct enquiry *enquiry, struct question *questions, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		enquiry_send(enquiry, &questions[i], i + 1 < count);
-	enquiry_await(enquiry);
-}
-
 struct question *
 enquiry_ask(struct enquiry *enquiry, struct question *questions, size_t count)
 {
-	for (size_t i = 0; i < count; i++) {
-		if (i % ENQUIRY_AT_ONCE == 0)
-			ask_some(enquiry, &questions[i],
-			    count - i < ENQUIRY_AT_ONCE ? count - i
-							: ENQUIRY_AT_ONCE);
-		if (questions[i].outcome >= QUESTION_REFUSED)
-			return &questions[i];
+	for (size_t at = 0; at < count;) {
+		size_t end =
+		    count - at < ENQUIRY_AT_ONCE ? count : at + ENQUIRY_AT_ONCE;
+
+		for (size_t i = at; i < end; i++)
+			enquiry_send(enquiry, &questions[i], i + 1 < end);
+		enquiry_await(enquiry);
+		for (; at < end; at++)
+			if (questions[at].outcome >= QUESTION_REFUSED)
+				return &questions[at];
 	}
 	return NULL;
 }
@@ -252,17 +247,6 @@ enquiry_has_node(const struct enquiry *enquiry, const struct cluster_node *node)
 	return false;
 }
 
-static bool
-are_nodes(const struct enquiry *enquiry, const struct cluster_node *primaries,
-    int count)
-{
-	bool same = count == enquiry->node_count;
-
-	for (int i = 0; same && i < count; i++)
-		same = enquiry_has_node(enquiry, &primaries[i]);
-	return same;
-}
-
 static void
 fill_node(const struct enquiry *enquiry, struct enquiry_node *node,
     const struct cluster_node *primary)
@@ -289,9 +273,13 @@ enquiry_set_nodes(struct enquiry *enquiry, const struct value *slots)
 			      &primaries)
 			: -1;
 
+	bool same = count == enquiry->node_count;
+
 	if (count == -1)
 		return false;
-	if (!are_nodes(enquiry, primaries, count)) {
+	for (int i = 0; same && i < count; i++)
+		same = enquiry_has_node(enquiry, &primaries[i]);
+	if (!same) {
 		enquiry_forget_nodes(enquiry);
 		enquiry->nodes =
 		    mem_alloc((size_t)count * sizeof(*enquiry->nodes));

@@ -113,7 +113,7 @@ heal(struct lock *lock)
 	if (lock->claim.tier == CLAIM_PLAIN || lock->healed)
 		return false;
 	lock->healed = true;
-	lock_ask(lock, REQUEST_HEAL, ASK_SEND, NULL,
+	lock_ask(lock, request_heal, ASK_SEND, NULL,
 	    clock_now() + LOCK_REPLY_MS);
 	send_try(lock);
 	return true;
@@ -361,19 +361,6 @@ on_try_silence(struct lock *lock, const struct reply *reply)
 		try_later(lock);
 }
 
-/* The name of the lock may have no place for the keys of a policy. */
-static void
-send_first(struct lock *lock)
-{
-	if (lock->claim.tier == CLAIM_FULL ||
-	    !claim_needs_helpers(&lock->claim)) {
-		send_try(lock);
-		return;
-	}
-	memcpy(lock->error, lock->no_queue, sizeof(lock->error));
-	fail_acquire(lock, LOCK_MISCONFIGURED);
-}
-
 static void
 on_try_answer(struct lock *lock, const struct answer *answer,
     const struct reply *reply)
@@ -398,7 +385,7 @@ on_try_answer(struct lock *lock, const struct answer *answer,
 			break;
 		}
 		claim_forget_outer(&lock->claim);
-		send_first(lock);
+		send_try(lock);
 		break;
 	default: /* ANSWER_OTHER_KIND */
 		fail_acquire(lock, LOCK_OTHER_KIND);
@@ -438,7 +425,7 @@ on_tried(void *arg, const struct reply *reply)
 	} else if (verdict == VERDICT_VALUE) {
 		on_try_answer(lock, &answer, reply);
 	} else if (verdict == VERDICT_AGAIN) { /* too often */
-		lock_retry(lock, silence_ends_at(lock));
+		try_later(lock);
 	} else if (verdict == VERDICT_SILENT || verdict == VERDICT_DEAD) {
 		on_try_silence(lock, reply);
 	} else {
@@ -492,7 +479,7 @@ ask_try(struct lock *lock)
 	int64_t ends_at = single_is_up(lock->single) ? try_ends_at(lock)
 						     : connect_ends_at(lock);
 
-	if (lock_ask(lock, REQUEST_TRY, ASK_GRANT, on_tried, ends_at + 1) ==
+	if (lock_ask(lock, request_try, ASK_GRANT, on_tried, ends_at + 1) ==
 	    -1) {
 		try_later(lock);
 		return;
@@ -506,6 +493,14 @@ ask_try(struct lock *lock)
 static void
 send_try(struct lock *lock)
 {
+	const struct claim *claim = &lock->claim;
+
+	/* The name of the lock may have no place for the keys of a policy. */
+	if (claim->tier == CLAIM_PLAIN && claim_needs_helpers(claim)) {
+		memcpy(lock->error, lock->no_queue, sizeof(lock->error));
+		fail_acquire(lock, LOCK_MISCONFIGURED);
+		return;
+	}
 	if (must_rest(lock))
 		return;
 	lock->try.sent_at = clock_now();
@@ -562,5 +557,5 @@ acquire_start(struct lock *lock)
 	    single_label(lock->single));
 	lock->backoff_ms = LOCK_BACKOFF_MIN_MS;
 	lock->patience_ms = LOCK_REPLY_MS;
-	send_first(lock);
+	send_try(lock);
 }

@@ -96,7 +96,7 @@ static void
 join_again(struct lock *lock)
 {
 	if (lock->claim.outer != NULL && lock->claim.tier == CLAIM_FULL)
-		lock_ask(lock, REQUEST_TRY, ASK_SEND, NULL,
+		lock_ask(lock, request_try, ASK_SEND, NULL,
 		    clock_now() + lock->config->ttl_ms);
 }
 
@@ -172,9 +172,9 @@ send_with_renewal(struct lock *lock, int64_t deadline)
 
 	if (clock_now() >= lock->known_at + life_ms / 2) {
 		lock->known_at = clock_now();
-		lock_ask(lock, REQUEST_LIFE, ASK_SEND, NULL, deadline);
+		lock_ask(lock, request_life, ASK_SEND, NULL, deadline);
 	}
-	lock_ask(lock, REQUEST_HEAD, ASK_SEND, on_head, deadline);
+	lock_ask(lock, request_head, ASK_SEND, on_head, deadline);
 }
 
 /* Of the only server the reply is awaited as long as it can prove anything: a
@@ -191,7 +191,7 @@ renewal_ends_at(const struct lock *lock)
 static void
 ask_renewal(struct lock *lock, int64_t deadline)
 {
-	if (lock_ask(lock, REQUEST_RENEWAL, ASK_RENEW, on_renewed, deadline) ==
+	if (lock_ask(lock, request_renewal, ASK_RENEW, on_renewed, deadline) ==
 	    -1) {
 		retry_renewal(lock);
 		return;
@@ -226,7 +226,7 @@ renew_beside(struct lock *lock)
 		lock_be_patient(lock, 2 * lock->patience_ms);
 	}
 	lock->command = LOCK_OUT_TWICE;
-	lock_ask(lock, REQUEST_RENEWAL, ASK_RENEW_AGAIN, on_renewed,
+	lock_ask(lock, request_renewal, ASK_RENEW_AGAIN, on_renewed,
 	    clock_now() + overdue_ms(lock));
 	lock_due_in(lock, overdue_ms(lock));
 }
@@ -264,7 +264,7 @@ static void on_order(void *arg, const struct reply *reply);
 static void
 ask_for_order(struct lock *lock)
 {
-	lock->order_out = lock_ask(lock, REQUEST_ORDER, ASK_SEND, on_order,
+	lock->order_out = lock_ask(lock, request_order, ASK_SEND, on_order,
 			      clock_now() + ORDER_REPLY_MS) == 0;
 }
 
@@ -331,7 +331,7 @@ static void
 ask_for_plant(struct lock *lock)
 {
 	lock->is_planted = lock->try.is_out =
-	    lock_ask(lock, REQUEST_TRY, ASK_GRANT, on_planted,
+	    lock_ask(lock, request_try, ASK_GRANT, on_planted,
 		clock_now() + lock->patience_ms) == 0;
 }
 

@@ -121,12 +121,12 @@ lock_judge(struct lock *lock, const struct reply *reply, struct answer *answer)
 }
 
 int
-lock_ask(struct lock *lock, enum request_what what, enum ask ask,
+lock_ask(struct lock *lock, request_maker *make, enum ask ask,
     reply_handler *on_reply, int64_t deadline)
 {
 	struct request request;
 
-	request_make(&request, &lock->claim, what);
+	make(&request, &lock->claim);
 	return lock_send(lock, &request, ask, on_reply, deadline);
 }
 

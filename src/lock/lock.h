@@ -160,7 +160,7 @@ int lock_send(struct lock *lock, struct request *request, enum ask ask,
 enum verdict lock_judge(struct lock *lock, const struct reply *reply,
     struct answer *answer);
 /* Makes the request first. */
-int lock_ask(struct lock *lock, enum request_what what, enum ask ask,
+int lock_ask(struct lock *lock, request_maker *make, enum ask ask,
     reply_handler *on_reply, int64_t deadline);
 /* After VERDICT_AGAIN: whether the same is to be asked once more at once, by
  * the command that is sent next. Otherwise it was too often: that is the error,

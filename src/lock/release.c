@@ -53,8 +53,8 @@ release_leave_queue(struct lock *lock)
 
 	if (!lock->claim.was_queued)
 		return;
-	lock_ask(lock, REQUEST_LEAVE_QUEUE, ASK_SEND, NULL, deadline);
-	lock_ask(lock, REQUEST_LEAVE_ALIVE, ASK_SEND, NULL, deadline);
+	lock_ask(lock, request_leave_queue, ASK_SEND, NULL, deadline);
+	lock_ask(lock, request_leave_alive, ASK_SEND, NULL, deadline);
 	lock->queue.position = -1;
 	lock->claim.was_queued = false;
 }

@@ -41,26 +41,22 @@ struct request {
 /* Each of the following fills in a request, which then needs this. */
 void request_fini(struct request *request);
 
-enum request_what {
-	REQUEST_TRY, /* acquires the lock, or joins the outer run */
-	/* Deletes helper keys of a wrong type. */
-	REQUEST_HEAL,
-	/* A renewal touches the lock's key alone (protocol rule R5). The two
-	 * requests after it precede it in the same write: the first prolongs
-	 * the life of :i, the other asks for the head of the queue. There is
-	 * nothing to send in the plain tier. */
-	REQUEST_RENEWAL,
-	REQUEST_LIFE,
-	REQUEST_HEAD,
-	/* Give up the place in the queue where scripts are refused. */
-	REQUEST_LEAVE_QUEUE,
-	REQUEST_LEAVE_ALIVE,
-	/* Whether somebody asks the holder to stop: for --replaceable. */
-	REQUEST_ORDER,
-};
+/* A question about a lock that only the claim is needed for. */
+typedef void request_maker(struct request *request, const struct claim *claim);
 
-void request_make(struct request *request, const struct claim *claim,
-    enum request_what what);
+/* Acquires the lock, or joins the outer run. */
+request_maker request_try;
+/* Deletes helper keys of a wrong type. */
+request_maker request_heal;
+/* A renewal touches the lock's key alone (protocol rule R5). The two requests
+ * after it precede it in the same write: the first prolongs the life of :i, the
+ * other asks for the head of the queue. There is nothing to send in the plain
+ * tier. */
+request_maker request_renewal, request_life, request_head;
+/* Whether somebody asks the holder to stop: for --replaceable. */
+request_maker request_order;
+/* Give up the place in the queue where scripts are refused. */
+request_maker request_leave_queue, request_leave_alive;
 
 /* Frees what a former try may have got, with the lock's key alone. */
 void request_drop_former(struct request *request, const struct claim *claim,

@@ -69,41 +69,37 @@ list_longs(struct option *list)
 	*list = (struct option){.name = NULL};
 }
 
-/* A password may follow '='. */
-static void
-refuse_long(struct settings *settings, const char *word)
-{
-	char *name = mem_printf("%.*s", (int)strcspn(word, "="), word);
-	enum option_id id = OPT_KEY;
-	const char *meant = nearest_long(name + strlen("--"), &id);
-
-	if (meant == NULL)
-		settings_refuse(settings, id, "unknown or ambiguous option %s",
-		    name);
-	else
-		settings_refuse(settings, id,
-		    "unknown or ambiguous option %s (did you mean --%s?)", name,
-		    meant);
-	free(name);
-}
-
 /* word is what getopt_long looked at last. */
 static void
 refuse_option(struct settings *settings, bool unknown, const char *word)
 {
-	const char *verb = unknown ? "takes no" : "needs an";
+	const char *verb = unknown ? "takes no" : "needs an", *meant;
+	enum option_id id = OPT_KEY;
+	char *name;
 
-	if (optopt == 0)
-		refuse_long(settings, word);
-	else if (optopt >= SETTINGS_LONG_OPTION)
+	if (optopt == 0) {
+		/* A password may follow '='. */
+		name = mem_printf("%.*s", (int)strcspn(word, "="), word);
+		meant = nearest_long(name + strlen("--"), &id);
+		if (meant == NULL)
+			settings_refuse(settings, id,
+			    "unknown or ambiguous option %s", name);
+		else
+			settings_refuse(settings, id,
+			    "unknown or ambiguous option %s (did you mean "
+			    "--%s?)",
+			    name, meant);
+		free(name);
+	} else if (optopt >= SETTINGS_LONG_OPTION) {
 		settings_refuse(settings, id_of(optopt), "--%s %s argument",
 		    opts_table[id_of(optopt)].longs[0], verb);
-	else if (unknown)
+	} else if (unknown) {
 		settings_refuse(settings, OPT_KEY, "unknown option -%c",
 		    optopt);
-	else
+	} else {
 		settings_refuse(settings, id_of(optopt), "-%c %s argument",
 		    optopt, verb);
+	}
 }
 
 static void

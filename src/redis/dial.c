@@ -76,8 +76,8 @@ dial_probe(struct way *way)
 
 /* --- TLS ---------------------------------------------------------------- */
 
-static void
-secure(struct way *way)
+void
+dial_on_socket(struct way *way)
 {
 	struct stream *stream = &way->stream;
 
@@ -92,12 +92,6 @@ secure(struct way *way)
 		way_fail_soon(way, WAY_NO_CONNECTION,
 		    stream_error(stream, errno));
 	}
-}
-
-void
-dial_on_socket(struct way *way)
-{
-	secure(way);
 }
 
 /* The addresses that are left share the time that is left. */
@@ -116,7 +110,7 @@ start_tls(struct way *way)
 	if (stream_start_tls(&way->stream, to->tls_context, to->host) == -1)
 		way_fail_soon(way, WAY_NO_CONNECTION, strerror(ENOMEM));
 	else
-		secure(way);
+		dial_on_socket(way);
 }
 
 /* --- addresses ---------------------------------------------------------- */

@@ -62,6 +62,7 @@ skipped: all suites, which need redis-server at least
 @test "a pid that has been given to another process is left alone" {
 	(cd / && exec sleep 60) 3>&- &
 	other=$!
+	wait_until test "/proc/$other/cwd" -ef /
 	mkdir own
 	echo "$other" >own/pid
 	(stop_server own)

@@ -263,9 +263,10 @@ stop_asking() {
 }
 
 # ask WORD...: a command for the suite's server, over the connection that the test
-# keeps; what it replies is in REPLY.
+# keeps; what it replies is in REPLY. Those are bytes: at the end of half a character
+# bash would wait for the rest of it.
 ask() {
-	local status=0
+	local status=0 LC_ALL=C
 	read -rN 1 _ <"$ASK/turn"
 	printf '%s\0' $# "$SUITE_DIR/s" "$@" >"$ASK/question"
 	IFS= read -rd '' REPLY <"$ASK/reply"

@@ -92,6 +92,7 @@ HANG='while :; do read -t 1000 <><(:); done'
 a_tree() {
 	mkdir -p tree/tests
 	cp -R "$ROOT"/tests/{machines,matrix,helpers,job,lock,queue} tree/tests
+	cp "$ROOT/tests/parts.bash" tree/tests
 	cd tree || return
 }
 

@@ -96,10 +96,14 @@ unpack_server() {
 	SERVER=$dir/$3-server
 }
 
-# play_server: the suites with SERVER, and the simulation's double beside it. That is
+# play_server: with SERVER those suites that look at servers, and at what every run asks
+# of them, and the simulation's double beside it. That is
 # one of Redis 7.0, and of what later servers are known to do otherwise.
 play_server() {
 	local rc=0
+	: "${TESTS:=$(echo tests/cli/{access,admin,denying,doctor}.bats \
+		tests/lock/{kinds,lease,lock}.bats tests/queue/queue.bats)}"
+	export TESTS
 	make --no-print-directory WERROR=1 check SERVER="$SERVER" || rc=1
 	case $("$SERVER" --version) in
 	'Redis server v=6.'* | 'Redict '* | 'Valkey server v=9.'*)

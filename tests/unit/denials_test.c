@@ -252,14 +252,14 @@ count_findings(char *text, const char *what)
 	return count;
 }
 
-struct finding {
+struct examined {
 	int status, named;
 };
 
-static struct finding
+static struct examined
 examine(const char *options, const struct denial *denial, bool has_dryrun)
 {
-	struct finding verdict;
+	struct examined examined;
 	struct actor *actor;
 	const char *what = "";
 
@@ -270,8 +270,8 @@ examine(const char *options, const struct denial *denial, bool has_dryrun)
 					      : "~job";
 	actor = start("doctor", world_format("%s --doctor", options));
 	run_to_end(actor);
-	verdict.status = actor->status & 0xff;
-	verdict.named =
+	examined.status = actor->status & 0xff;
+	examined.named =
 	    count_findings(world_copy(actor->stream_text != NULL
 					  ? actor->stream_text
 					  : actor->out,
@@ -279,7 +279,7 @@ examine(const char *options, const struct denial *denial, bool has_dryrun)
 							  : actor->out_length),
 		what);
 	play_end();
-	return verdict;
+	return examined;
 }
 
 /* --- cells -------------------------------------------------------------- */
@@ -304,10 +304,10 @@ contradict(const char *options, const struct denial *denial, const char *format,
 static void
 compare_scene(const char *options, const struct denial *denial,
     enum scene scene, const struct end *end, const struct end *permitted,
-    const struct finding *verdict)
+    const struct examined *examined)
 {
 	const char *name = scene_names[scene];
-	bool refuses = verdict->status == EXITCODE_REFUSED;
+	bool refuses = examined->status == EXITCODE_REFUSED;
 
 	/* Another run has taught the server the scripts. */
 	if (strcmp(denial->name, needs_rules[NEEDS_EVAL]) == 0 &&
@@ -325,10 +325,10 @@ compare_scene(const char *options, const struct denial *denial,
 		contradict(options, denial,
 		    "the doctor says %d, a run that finds the lock %s ends "
 		    "with %d",
-		    verdict->status, name, end->status);
+		    examined->status, name, end->status);
 	/* A run that does not queue only looks at a queue that there is. */
 	if (end->status == permitted->status && end->warned &&
-	    !permitted->warned && verdict->status == 0 &&
+	    !permitted->warned && examined->status == 0 &&
 	    ((strstr(options, "-n") == NULL &&
 		 strstr(options, SEVERAL) == NULL) ||
 		(scene != DEAD && scene != QUEUED)))
@@ -341,8 +341,8 @@ static void
 compare_cell(const char *kind, const char *options, const struct denial *denial,
     const struct end *permitted)
 {
-	struct finding dry = examine(options, denial, true);
-	struct finding scratch = examine(options, denial, false);
+	struct examined dry = examine(options, denial, true);
+	struct examined scratch = examine(options, denial, false);
 	/* A free lock is that of a run that would wait. */
 	enum scene scenes = strncmp(options, waits[0], 3) == 0 ? LONG : SCENES;
 

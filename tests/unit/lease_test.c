@@ -63,6 +63,11 @@ static const struct scripted_row silence[] = {
 	"start granted +10500 silent +100 silent +200 renewed",
 	"try =acquiring =held until@29698 @10500 renew! @10600 renew! @10800 "
 	"renew! until@40498"),
+    FAILS("what is no answer to a renewal is as good as none", "",
+	"start granted +10500 nonsense up +100 renewed",
+	"try =acquiring =held until@29698 @10500 renew! reject drop @10600 "
+	"renew! until@40298",
+	"cannot connect to S"),
     FAILS("why it was not renewed is told", "", "start granted +10500 silent",
 	"try =acquiring =held until@29698 @10500 renew!", "no answer from S"),
     ROW("no server for the rest of the lease: held all the same", "",

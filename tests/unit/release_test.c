@@ -50,6 +50,10 @@ static const struct scripted_row silence[] = {
 	"start granted release silent +100 not-ours",
 	"try =acquiring =held until@29698 release =releasing @100 release! "
 	"=released:not-held"),
+    ROW("what is no answer may have freed it", "",
+	"start granted release nonsense up +100 not-ours",
+	"try =acquiring =held until@29698 release =releasing reject drop @100 "
+	"release! =released:not-held"),
     ROW("not sent: released again, and then it was lost", "",
 	"start granted down release silent up +100 not-ours",
 	"try =acquiring =held until@29698 release =releasing @100 release "

@@ -192,8 +192,9 @@ __wrap_answer_read(struct answer *answer, enum answer_to asked,
     const struct value *reply)
 {
 	(void)asked, (void)reply;
-	*answer = *said;
-	return true;
+	if (said != NULL)
+		*answer = *said;
+	return said != NULL;
 }
 
 int64_t dice_between(int64_t low, int64_t high);
@@ -270,6 +271,7 @@ static void answer_none(struct sent *sent, bool permanent);
 void
 single_reject(struct single *single)
 {
+	note("reject");
 	single_drop(single);
 }
 
@@ -474,8 +476,8 @@ answer_by(struct sent *sent, const char *word)
 
 /* Others: `silent` it may have been run, or not; `permanent` nor will the next;
  * `again` it has not, and is asked the same once more; `few` too few replicas;
- * `ring` the doorbell; `-ERR_text` an error, `no:-ERR_text` the refusal of the
- * login. */
+ * `ring` the doorbell; `nonsense` no answer to that question; `-ERR_text` an
+ * error, `no:-ERR_text` the refusal of the login. */
 static inline void
 answer_word(const char *word)
 {
@@ -501,7 +503,7 @@ answer_word(const char *word)
 		deliver(sent, &again);
 	else if (strcmp(word, "few") == 0)
 		deliver(sent, &few);
-	else if (strcmp(word, "ring") == 0)
+	else if (strcmp(word, "ring") == 0 || strcmp(word, "nonsense") == 0)
 		answer_value(sent, NULL, REPLY_VALUE);
 	else if (*word == '-')
 		answer_error(sent, REPLY_ERROR, words + 1);

@@ -1,0 +1,278 @@
+/* A way between a kind of its own and servers that are sockets of this test. */
+#include "redis/way.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "tap.h"
+
+#define SETNAME "*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n"
+#define PING "*1\r\n$4\r\nPING\r\n"
+
+/* Two places, of which the first may have no listener. */
+enum { PLACES = 2 };
+
+static char folder[] = "/tmp/way-XXXXXX", paths[PLACES][40];
+static int listeners[PLACES];
+static struct endpoint endpoints[PLACES];
+static struct loop loop;
+
+/* What the kind was asked, and what it is to say. */
+static struct place {
+	struct way *way;
+	size_t at, missed;
+	enum again again;
+} place;
+
+static void
+locate(void *arg, int64_t deadline)
+{
+	struct place *own = arg;
+
+	(void)deadline;
+	way_found(own->way, paths[own->at], 1, CLOCK_NEVER);
+}
+
+static enum again
+heed(void *arg, const char *error)
+{
+	struct place *own = arg;
+
+	if (error == NULL)
+		return AGAIN_NO;
+	if (own->again == AGAIN_AT_OWNER)
+		own->at = 1;
+	return own->again;
+}
+
+static bool
+miss(void *arg, bool *permanent)
+{
+	struct place *own = arg;
+
+	(void)permanent;
+	own->at = 1;
+	return own->missed++ == 0;
+}
+
+static const struct way_kind kind = {.locate = locate,
+    .heed = heed,
+    .miss = miss};
+
+/* --- the other side ------------------------------------------------------ */
+
+static void
+listen_at(size_t i)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+	memcpy(address.sun_path, paths[i], sizeof(paths[i]));
+	unlink(paths[i]);
+	listeners[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	if (bind(listeners[i], (struct sockaddr *)&address, sizeof(address)) ==
+		-1 ||
+	    listen(listeners[i], 4) == -1)
+		abort();
+}
+
+static void
+turn(void)
+{
+	struct loop_timer soon = {.on_due = NULL};
+
+	for (int i = 0; i < 4; i++) {
+		loop_timer_set(&loop, &soon, clock_now());
+		loop_turn(&loop);
+	}
+	loop_timer_remove(&loop, &soon);
+}
+
+/* What has arrived there, without the name of the connection. */
+static void
+is_received(int peer, const char *want, const char *what)
+{
+	char bytes[4096] = "";
+	ssize_t length = recv(peer, bytes, sizeof(bytes) - 1, MSG_DONTWAIT);
+	char *name = strstr(bytes, SETNAME), *rest = bytes;
+
+	if (name != NULL) {
+		rest =
+		    strstr(strstr(name + strlen(SETNAME), "\r\n") + 2, "\r\n") +
+		    2;
+		memmove(name, rest, strlen(rest) + 1);
+	}
+	ok(length > 0 || *want == '\0', "%s: bytes", what);
+	is_text(bytes, want, what);
+}
+
+static void
+answer(int peer, const char *bytes)
+{
+	ok(send(peer, bytes, strlen(bytes), MSG_NOSIGNAL) > 0, "answered");
+	turn();
+}
+
+/* --- this side ----------------------------------------------------------- */
+
+static struct seen {
+	int calls;
+	struct reply reply;
+	bool sends_again;
+} seen;
+
+static void on_reply(void *arg, const struct reply *reply);
+
+static struct command
+ping(int tag)
+{
+	static const char *const words[] = {"PING", NULL};
+
+	return (struct command){.words = words,
+	    .deadline = clock_now() + 10000,
+	    .on_reply = on_reply,
+	    .arg = &seen,
+	    .tag = tag};
+}
+
+static void
+on_reply(void *arg, const struct reply *reply)
+{
+	struct seen *to = arg;
+	struct command again = ping(9);
+
+	to->calls++;
+	to->reply = *reply;
+	if (to->sends_again)
+		way_send(place.way, &again, 1);
+	to->sends_again = false;
+}
+
+static void
+begin(size_t at, enum again again)
+{
+	seen = (struct seen){.calls = 0};
+	place = (struct place){.at = at, .again = again};
+	place.way = way_new_of(&loop, &endpoints[0], &kind, &place);
+}
+
+static void
+test_array(void)
+{
+	struct command commands[17];
+	int peer;
+
+	begin(0, AGAIN_NO);
+	for (size_t i = 0; i < 17; i++)
+		commands[i] = ping((int)i);
+	is_int(way_send(place.way, commands, 17), -1, "more than 16");
+	is_int(way_send(place.way, commands, 16), -1, "  with the handshake");
+	ok(way_is_idle(place.way), "  none is sent");
+	is_int(way_send(place.way, commands, 2), 0, "two commands");
+	turn();
+	peer = accept(listeners[0], NULL, NULL);
+	is_received(peer, PING PING, "  in one write, behind the handshake");
+	ok(way_is_up(place.way), "  it is up");
+	answer(peer, "+OK\r\n+PONG\r\n");
+	is_int(seen.calls, 1, "  one is answered");
+	is_int(seen.reply.tag, 0, "  the first");
+	answer(peer, "+PONG\r\n");
+	is_int(seen.reply.tag, 1, "  then the other");
+	ok(way_is_idle(place.way), "  nothing is left");
+	close(peer);
+	turn();
+	ok(!way_is_up(place.way), "  until it ends");
+	way_free(place.way);
+}
+
+static void
+test_next_place(void)
+{
+	struct command command = ping(5);
+	int peer;
+
+	close(listeners[0]);
+	begin(0, AGAIN_NO);
+	is_int(way_send(place.way, &command, 1), 0, "nobody listens there");
+	turn();
+	turn();
+	is_int(seen.calls, 0, "  the command waits for the next place");
+	is_int((int64_t)place.missed, 1, "  which is asked for");
+	peer = accept(listeners[1], NULL, NULL);
+	is_received(peer, PING, "  and gets it, with the handshake");
+	answer(peer, "+OK\r\n+PONG\r\n");
+	is_int(seen.reply.tag, 5, "  its reply");
+	close(peer);
+	way_free(place.way);
+	begin(0, AGAIN_NO);
+	place.missed = 1;
+	is_int(way_send(place.way, &command, 1), 0, "nor is there another one");
+	turn();
+	is_int(seen.calls, 1, "  the command fails");
+	is_int(seen.reply.kind, REPLY_NONE, "  without an answer");
+	is_int(seen.reply.sent_at, CLOCK_NEVER, "  nothing was written");
+	way_free(place.way);
+	listen_at(0);
+}
+
+static void
+test_owner(void)
+{
+	struct command commands[] = {ping(1), ping(2)};
+	int peer, next;
+
+	begin(0, AGAIN_AT_OWNER);
+	commands[1].on_reply = NULL;
+	way_send(place.way, commands, 2);
+	turn();
+	peer = accept(listeners[0], NULL, NULL);
+	seen.sends_again = true;
+	answer(peer, "+OK\r\n-MOVED\r\n");
+	is_int(seen.reply.again, AGAIN_AT_OWNER,
+	    "moved, and nobody awaits more");
+	next = accept(listeners[1], NULL, NULL);
+	is_received(next, PING, "  what the handler sends reaches the owner");
+	ok(recv(peer, (char[99]){0}, 99, MSG_DONTWAIT) > 0 &&
+		recv(peer, (char[1]){0}, 1, MSG_DONTWAIT) == 0,
+	    "  the old connection is closed");
+	close(next);
+	close(peer);
+	way_free(place.way);
+	begin(0, AGAIN_AT_OWNER);
+	commands[1].on_reply = on_reply;
+	way_send(place.way, commands, 2);
+	turn();
+	peer = accept(listeners[0], NULL, NULL);
+	answer(peer, "+OK\r\n-MOVED\r\n");
+	ok(way_is_up(place.way), "moved, and a reply is awaited");
+	answer(peer, "+PONG\r\n");
+	is_int(seen.reply.tag, 2, "  it comes");
+	ok(!way_is_up(place.way), "  then it is left");
+	close(peer);
+	way_free(place.way);
+}
+
+int
+main(void)
+{
+	if (mkdtemp(folder) == NULL || loop_init(&loop) == -1)
+		return 1;
+	for (size_t i = 0; i < PLACES; i++) {
+		snprintf(paths[i], sizeof(paths[i]), "%s/%zu", folder, i);
+		endpoints[i] = (struct endpoint){.transport = URL_UNIX,
+		    .host = paths[i],
+		    .label = paths[i]};
+		listen_at(i);
+	}
+	test_array();
+	test_next_place();
+	test_owner();
+	for (size_t i = 0; i < PLACES; i++)
+		unlink(paths[i]);
+	rmdir(folder);
+	loop_fini(&loop);
+	return tap_done();
+}
