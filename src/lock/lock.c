@@ -45,9 +45,10 @@ lock_begin_anew(struct lock *lock)
 	lock_end(lock, LOCK_IDLE);
 	lock->failure = 0;
 	lock->command = LOCK_NONE_OUT;
-	lock->acquired_at = lock->valid_until = lock->renewed_at = 0;
-	lock->grant_unknown = lock->was_away = false;
+	lock->acquired_at = lock->valid_until = 0;
+	lock->grant_unknown = false;
 	lock->try = (struct lock_try){.sent_at = 0};
+	lock->vote = (struct lock_vote){.is_out = false};
 	lock->release = (struct lock_release){.run.status = REQUEST_NO_JOB};
 }
 
