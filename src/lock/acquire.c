@@ -348,7 +348,7 @@ on_try_silence(struct lock *lock, const struct reply *reply)
 		lock_post_release(lock, ASK_SEND, false);
 	lock->grant_unknown = lock->grant_unknown || may_come_late;
 	lock->try.reply_ms *= 2;
-	lock->try.permanent = reply->permanent;
+	lock->vote.is_permanent = reply->permanent;
 	lock_note_silence(lock, reply->failure);
 	if (reply->kind == REPLY_TOO_FEW)
 		note_sign_of_life(lock);
@@ -403,7 +403,7 @@ on_tried(void *arg, const struct reply *reply)
 	bool granted = answer.outcome == ANSWER_GRANTED;
 	bool busy = answer.outcome == ANSWER_BUSY;
 
-	lock->try.is_out = false;
+	lock->vote.is_out = false;
 	if (lock->state != LOCK_ACQUIRING)
 		return;
 	lock->command = LOCK_NONE_OUT;
@@ -485,7 +485,7 @@ ask_try(struct lock *lock)
 		return;
 	}
 	lock->command = LOCK_OUT;
-	lock->try.is_out = true;
+	lock->vote.is_out = true;
 	lock_due_at(lock,
 	    config_is_vote(lock->config) ? CLOCK_NEVER : try_ends_at(lock));
 }

@@ -135,8 +135,8 @@ on_renewed(void *arg, const struct reply *reply)
 		lock_note_round_trip(lock, reply->sent_at);
 		prove(lock, reply->sent_at);
 		schedule_renewal(lock, reply->sent_at, PART);
-		lock->renewed_at = reply->sent_at;
-		lock->was_away = false;
+		lock->vote.renewed_at = reply->sent_at;
+		lock->vote.was_away = false;
 		join_again(lock);
 	} else {
 		lose_lock(lock, "its key was taken away or has expired");
@@ -208,7 +208,8 @@ lease_renew(struct lock *lock)
 
 	if (lock->state != LOCK_HELD || is_out(lock))
 		return;
-	lock->was_away = lock->was_away || !single_is_up(lock->single);
+	lock->vote.was_away =
+	    lock->vote.was_away || !single_is_up(lock->single);
 	lock->try.sent_at = lock->loop->now;
 	send_with_renewal(lock, deadline);
 	ask_renewal(lock, deadline);
@@ -330,7 +331,7 @@ static void on_planted(void *arg, const struct reply *reply);
 static void
 ask_for_plant(struct lock *lock)
 {
-	lock->is_planted = lock->try.is_out =
+	lock->vote.is_planted = lock->vote.is_out =
 	    lock_ask(lock, request_try, ASK_GRANT, on_planted,
 		clock_now() + lock->patience_ms) == 0;
 }
@@ -345,14 +346,14 @@ on_planted(void *arg, const struct reply *reply)
 	enum verdict verdict = lock_judge(lock, reply, &answer);
 	bool granted = answer.outcome == ANSWER_GRANTED;
 
-	lock->try.is_out = false;
-	if (!lock->is_planted)
+	lock->vote.is_out = false;
+	if (!lock->vote.is_planted)
 		return;
 	if (verdict == VERDICT_AGAIN && lock_may_repeat(lock, reply)) {
 		ask_for_plant(lock);
 		return;
 	}
-	lock->is_planted = false;
+	lock->vote.is_planted = false;
 	lock->grant_unknown = answer.outcome == ANSWER_NONE;
 	if (granted && reply->kind == REPLY_NO_ACCESS)
 		lock_post_release(lock, ASK_SEND, false);
@@ -360,7 +361,7 @@ on_planted(void *arg, const struct reply *reply)
 		single_drop(lock->single);
 	} else if (granted) {
 		lock->failure = 0;
-		lock->was_away = false;
+		lock->vote.was_away = false;
 		lock->acquired_at = reply->sent_at;
 		lock->command = LOCK_NONE_OUT;
 		lock_note_reply(lock);
@@ -376,7 +377,7 @@ on_plant_due(void *arg)
 {
 	struct lock *lock = arg;
 
-	if (lock->try.is_out)
+	if (lock->vote.is_out)
 		lock_retry(lock, CLOCK_NEVER);
 	else
 		lease_plant(lock);
@@ -386,10 +387,10 @@ void
 lease_plant(struct lock *lock)
 {
 	lock->timer.on_due = on_plant_due;
-	if (lock->was_away)
+	if (lock->vote.was_away)
 		lock_retry(lock, CLOCK_NEVER);
 	lock->try.sent_at = clock_now();
-	lock->valid_until = lock->renewed_at = 0;
+	lock->valid_until = lock->vote.renewed_at = 0;
 	lock->grant_unknown = true;
 	ask_for_plant(lock);
 }

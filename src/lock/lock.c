@@ -45,9 +45,10 @@ lock_begin_anew(struct lock *lock)
 	lock_end(lock, LOCK_IDLE);
 	lock->failure = 0;
 	lock->command = LOCK_NONE_OUT;
-	lock->acquired_at = lock->valid_until = lock->renewed_at = 0;
-	lock->grant_unknown = lock->was_away = false;
+	lock->acquired_at = lock->valid_until = 0;
+	lock->grant_unknown = false;
 	lock->try = (struct lock_try){.sent_at = 0};
+	lock->vote = (struct lock_vote){.is_out = false};
 	lock->release = (struct lock_release){.run.status = REQUEST_NO_JOB};
 }
 
@@ -80,27 +81,25 @@ lock_send(struct lock *lock, struct request *request, enum ask ask,
 	bool renews = ask == ASK_RENEW || ask == ASK_RENEW_AGAIN;
 	bool ends = ask == ASK_RELEASE && (lock->grant_unknown || votes);
 	int64_t wait_ms = replicas_ms(lock, ask, deadline);
-	const struct command command = {.script = request->script,
-	    .words = request->argv,
-	    .deadline = deadline,
-	    .counts_until = votes && ask == ASK_GRANT
-				? clock_now() + wait_ms + lock->config->vote_ms
-				: 0,
-	    .on_reply = on_reply,
-	    .arg = lock,
-	    .tag = (int)request->tag,
-	    .again = lock->again == AGAIN_NO && (renews || ends) ? AGAIN_AS_TEXT
-								 : lock->again,
-	    .more = request->more,
-	    .replicas = wait_ms > 0 ? lock->config->replicas : 0,
-	    .replicas_ms = wait_ms};
+	struct command *command = &request->command;
 	int sent = 0;
 
+	command->deadline = deadline;
+	command->on_reply = on_reply;
+	command->arg = lock;
+	command->replicas = wait_ms > 0 ? lock->config->replicas : 0;
+	command->replicas_ms = wait_ms;
+	if (votes && ask == ASK_GRANT)
+		command->counts_until =
+		    clock_now() + wait_ms + lock->config->vote_ms;
+	command->again = lock->again;
 	if (lock->again == AGAIN_NO)
 		lock->repeats = 0;
+	if (lock->again == AGAIN_NO && (renews || ends))
+		command->again = AGAIN_AS_TEXT;
 	lock->again = AGAIN_NO;
 	if (request->argc > 0)
-		sent = single_send(lock->single, &command, ask);
+		sent = single_send(lock->single, command, ask);
 	if (sent == -1)
 		lock_note_silence(lock, single_error(lock->single));
 	request_fini(request);
@@ -170,7 +169,7 @@ lock_post_release(struct lock *lock, enum ask ask, bool more)
 	struct request request;
 
 	lock_make_release(lock, &request);
-	request.more = more;
+	request.command.more = more;
 	post(lock, &request, ask);
 }
 
@@ -181,7 +180,7 @@ lock_drop_former(struct lock *lock)
 
 	for (size_t i = 0; i < lock->claim.former_count; i++) {
 		request_drop_former(&request, &lock->claim, i);
-		request.more = true;
+		request.command.more = true;
 		post(lock, &request, ASK_SEND);
 	}
 }

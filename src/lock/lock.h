@@ -73,9 +73,18 @@ struct lock_try {
 	int64_t silent_since; /* the first try of those without a reply; 0: the
 			       * server has replied */
 	int64_t reply_ms;     /* after that a fresh connection tries */
-	bool is_out;	      /* of a vote: it has no reply yet, though the lock
-			       * may be in another state by now */
-	bool permanent;	      /* of a vote: the next one will fail, too */
+};
+
+/* What only one of several servers has. */
+struct lock_vote {
+	bool is_out;	    /* the last try has no reply, though the lock may be
+			     * in another state by now */
+	bool is_permanent;  /* the next try will fail as this one did */
+	bool is_planted;    /* an acquire is out that is to prove nothing */
+	bool was_away;	    /* LOST, but since it was held the server has been
+			     * out of reach: it may have forgotten it */
+	int64_t renewed_at; /* the sending of the last renewal that proved the
+			     * lease, 0: none has yet */
 };
 
 struct lock_release {
@@ -110,6 +119,7 @@ struct lock {
 	bool ordered;			 /* HELD: we are asked to stop */
 	struct claim claim;
 	struct lock_try try;
+	struct lock_vote vote;
 	struct lock_release release;
 
 	const struct lock_config *config;
@@ -127,11 +137,6 @@ struct lock {
 	int64_t patience_ms;   /* how long a renewal's reply is awaited */
 	int64_t round_trip_ms; /* of the last grant or renewal */
 	int64_t known_at;      /* when the life of :i began anew */
-	int64_t renewed_at;    /* the sending of the last renewal that proved
-				* the lease, 0: none has yet */
-	bool is_planted;       /* an acquire is out that is to prove nothing */
-	bool was_away;	       /* LOST, but since it was held the server has
-				* been out of reach: it may have forgotten it */
 };
 
 /* The config must outlive the lock. 0, or -1 with errno (no randomness, no

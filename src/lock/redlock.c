@@ -35,8 +35,7 @@ struct redlock {
 	char error[LOCK_ERROR_MAX];
 };
 
-/* --- how the servers stand -------------------------------------------------
- */
+/* --- how the servers stand --------------------------------------------- */
 
 static void
 find_duplicates(const struct set *set)
@@ -126,8 +125,7 @@ redlock_faults(const struct set *set)
 	return faults;
 }
 
-/* --- rounds ----------------------------------------------------------------
- */
+/* --- rounds ------------------------------------------------------------ */
 
 static int64_t
 silence_ends_at(const struct set *set)
@@ -153,7 +151,7 @@ begin_round(struct set *set)
 	for (size_t i = 0; i < set->count; i++) {
 		struct lock *lock = &set->locks[i];
 
-		if (lock->state == LOCK_RELEASING || lock->try.is_out)
+		if (lock->state == LOCK_RELEASING || lock->vote.is_out)
 			continue;
 		lock_begin_anew(lock);
 		vote_introduce(&redlock->votes[i], lock);
@@ -351,8 +349,7 @@ begin(struct set *set)
 	begin_round(set);
 }
 
-/* --- hold ------------------------------------------------------------------
- */
+/* --- hold -------------------------------------------------------------- */
 
 /* Whether so many have renewed the lock since that time, all at once. Without a
  * majority another client may have taken it meanwhile. */
@@ -364,8 +361,8 @@ is_agreed_since(const struct set *set, int64_t at)
 	for (size_t i = 0; i < set->count; i++)
 		agreed += set->locks[i].state == LOCK_HELD &&
 			  set->locks[i].answered &&
-			  set->locks[i].renewed_at != 0 &&
-			  set->locks[i].renewed_at >= at;
+			  set->locks[i].vote.renewed_at != 0 &&
+			  set->locks[i].vote.renewed_at >= at;
 	return agreed >= set->need;
 }
 
@@ -382,8 +379,8 @@ plant(struct set *set)
 			     lock->state == LOCK_FAILED ||
 			     lock->state == LOCK_RELEASED;
 
-		if (lacks && !lock->try.is_out &&
-		    ((lock->was_away && lock->timer.at == CLOCK_NEVER) ||
+		if (lacks && !lock->vote.is_out &&
+		    ((lock->vote.was_away && lock->timer.at == CLOCK_NEVER) ||
 			is_agreed_since(set, lock->try.sent_at)))
 			lease_plant(lock);
 	}
@@ -414,8 +411,7 @@ step_held(struct set *set)
 			lock_due_at(&set->locks[i], CLOCK_NEVER);
 }
 
-/* --- release ----------------------------------------------------------------
- */
+/* --- release ----------------------------------------------------------- */
 
 /* Not of a server that surely does not have it: it has said so, or has never
  * been heard of. */
@@ -429,7 +425,7 @@ release(struct set *set, struct lock *lock, int64_t keep_until)
 				 (ends_run ? lock->config->replicas_ms : 0);
 	loop_timer_set(set->loop, &set->timer, redlock->release_until);
 	if (lock->state == LOCK_HELD || lock->state == LOCK_ACQUIRING ||
-	    lock->grant_unknown || lock->try.is_out) {
+	    lock->grant_unknown || lock->vote.is_out) {
 		release_start(lock, keep_until);
 		return;
 	}
@@ -506,8 +502,7 @@ step_releasing(struct set *set)
 		    decision == VOTES_NO ? LOCK_WAS_LOST : LOCK_UNCONFIRMED;
 }
 
-/* --- set-up ------------------------------------------------------------------
- */
+/* --- set-up ------------------------------------------------------------ */
 
 static int
 init(struct set *set)

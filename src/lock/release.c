@@ -233,7 +233,7 @@ begin_release(struct lock *lock, int64_t give_up_at)
 	bool is_out =
 	    lock->command == LOCK_OUT || lock->command == LOCK_OUT_TWICE;
 
-	lock->is_planted = false;
+	lock->vote.is_planted = false;
 	if (is_out && lock->grant_unknown)
 		lock_post_release(lock, ASK_SEND, true);
 	lock_enter(lock, LOCK_RELEASING, on_release_due);
@@ -421,7 +421,7 @@ release_behind(struct lock *lock)
 {
 	lock_post_release(lock, ASK_SEND, false);
 	lock->grant_unknown = true;
-	lock->is_planted = false;
+	lock->vote.is_planted = false;
 	lock->command = LOCK_NONE_OUT;
 	lock_end(lock, LOCK_RELEASED);
 }
@@ -431,7 +431,7 @@ release_is_unsent(const struct lock *lock)
 {
 	if (lock->state != LOCK_RELEASING)
 		return false;
-	return single_is_up(lock->single) ? lock->try.is_out
+	return single_is_up(lock->single) ? lock->vote.is_out
 					  : lock->acquired_at != 0;
 }
 

@@ -16,11 +16,9 @@
 void
 request_begin(struct request *request)
 {
-	request->script = NULL;
 	request->argc = 0;
 	request->argv = request->words;
-	request->tag = 0;
-	request->more = false;
+	request->command = (struct command){.words = request->argv};
 	request->number_count = request->member_count = 0;
 	request->owned = NULL;
 }
@@ -35,7 +33,7 @@ void
 request_script(struct request *request, const struct script *script,
     char *const *keys, size_t count)
 {
-	request->script = script;
+	request->command.script = script;
 	ADD(request, request_number(request, (int64_t)count));
 	for (size_t i = 0; i < count; i++)
 		ADD(request, keys[i]);
@@ -146,7 +144,7 @@ renew(struct request *request, const struct claim *claim)
 	request_script(request, claim_kind(claim)->renew, claim->keys.all, 1);
 	ADD(request, member(request, claim, claim->token),
 	    request_number(request, claim->config->ttl_ms));
-	request->tag = ANSWER_TO_RENEWAL;
+	request->command.tag = ANSWER_TO_RENEWAL;
 }
 
 static void
@@ -158,16 +156,16 @@ join(struct request *request, const struct claim *claim)
 
 	if (config->is_hold || config->kind != claim->outer) {
 		renew(request, claim);
-		request->tag = ANSWER_TO_OTHER_KIND;
+		request->command.tag = ANSWER_TO_OTHER_KIND;
 	} else if (claim->tier == CLAIM_PLAIN) {
 		renew(request, claim);
-		request->tag = ANSWER_TO_PLAIN_JOIN;
+		request->command.tag = ANSWER_TO_PLAIN_JOIN;
 	} else {
 		request_script(request, claim->outer->join, keys, 3);
 		ADD(request, member(request, claim, claim->token),
 		    request_number(request, config->ttl_ms), claim->run,
 		    request_number(request, 10 * config->ttl_ms));
-		request->tag = ANSWER_TO_JOIN;
+		request->command.tag = ANSWER_TO_JOIN;
 	}
 }
 
@@ -183,7 +181,7 @@ request_try(struct request *request, const struct claim *claim)
 		join(request, claim);
 		return;
 	}
-	request->tag = ANSWER_TO_TRY;
+	request->command.tag = ANSWER_TO_TRY;
 	request_script(request,
 	    is_plain ? config->kind->plain_acquire : config->kind->acquire,
 	    claim->keys.all,
@@ -225,7 +223,7 @@ void
 request_life(struct request *request, const struct claim *claim)
 {
 	request_begin(request);
-	request->more = true;
+	request->command.more = true;
 	if (claim->tier == CLAIM_FULL)
 		ADD(request, "PEXPIRE", claim->keys.info,
 		    request_number(request, claim_life_ms(claim)));
@@ -235,8 +233,8 @@ void
 request_head(struct request *request, const struct claim *claim)
 {
 	request_begin(request);
-	request->tag = ANSWER_TO_HEAD;
-	request->more = true;
+	request->command.tag = ANSWER_TO_HEAD;
+	request->command.more = true;
 	if (claim->tier == CLAIM_FULL)
 		ADD(request, "ZRANGE", claim->keys.queue, "0", "0");
 }
@@ -245,7 +243,7 @@ void
 request_order(struct request *request, const struct claim *claim)
 {
 	request_begin(request);
-	request->tag = ANSWER_TO_ORDER;
+	request->command.tag = ANSWER_TO_ORDER;
 	request_script(request, &script_order, &claim->keys.all[KEY_INFO], 1);
 }
 
@@ -320,7 +318,7 @@ request_release(struct request *request, const struct claim *claim,
 	if (claim->tier == CLAIM_PLAIN && claim->outer != NULL)
 		return;
 	if (claim->tier == CLAIM_PLAIN) {
-		request->tag = ANSWER_TO_PLAIN_RELEASE;
+		request->command.tag = ANSWER_TO_PLAIN_RELEASE;
 		request_script(request, claim->config->kind->plain_release,
 		    keys->all, 1);
 		ADD(request, member(request, claim, claim->token),
@@ -328,7 +326,7 @@ request_release(struct request *request, const struct claim *claim,
 			end->keep_ms > 0 ? end->keep_ms : 0));
 		return;
 	}
-	request->tag = ANSWER_TO_RELEASE;
+	request->command.tag = ANSWER_TO_RELEASE;
 	needed[5] = end->run.status == REQUEST_NO_JOB && claim->outer == NULL
 			? claim->keys.doorbell
 			: claim->keys.nested;
@@ -392,5 +390,5 @@ request_lengthen(struct request *request, const struct key_names *keys,
 	request_begin(request);
 	request_script(request, &script_renew_exclusive, keys->all, 1);
 	ADD(request, token, request_number(request, ms));
-	request->tag = ANSWER_TO_RENEWAL;
+	request->command.tag = ANSWER_TO_RENEWAL;
 }

@@ -22,11 +22,11 @@ enum {
 /* The words of a command. They point into the request, the claim, the names of
  * the keys and the waiters that it was made from, and last as long as those. */
 struct request {
-	const struct script *script; /* as in command, like what follows */
-	int argc;		     /* 0: there is nothing to send */
-	const char **argv;	     /* ends with NULL, too */
-	enum answer_to tag;
-	bool more;
+	/* Script, words, tag (enum answer_to) and more. The rest is for whoever
+	 * sends it. */
+	struct command command;
+	int argc;	   /* of the words; 0: there is nothing to send */
+	const char **argv; /* the same words */
 
 	const char *words[REQUEST_WORDS];
 	char numbers[REQUEST_NUMBERS][24];
@@ -110,4 +110,5 @@ void request_script(struct request *request, const struct script *script,
 	request_add(request, (const char *const[]){__VA_ARGS__, NULL})
 void request_add(struct request *request, const char *const *words);
 const char *request_number(struct request *request, int64_t value);
+
 #endif

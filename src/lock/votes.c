@@ -197,7 +197,7 @@ vote_judge(struct vote *vote, const struct lock *lock, bool over)
 		return VOTE_NO;
 	case LOCK_UNAVAILABLE:
 		say(vote, "%s", lock->error);
-		if (lock->try.permanent)
+		if (lock->vote.is_permanent)
 			return VOTE_UNREACHABLE;
 		return lock->try.silent_since == 0 ? VOTE_FAILED : VOTE_SILENT;
 	default:

@@ -9,8 +9,7 @@
 
 #include "lock/lock.h"
 
-/* --- one server ------------------------------------------------------------
- */
+/* --- one server -------------------------------------------------------- */
 
 /* How a server stands to the present round. */
 enum vote_kind {
@@ -52,8 +51,7 @@ enum vote_kind vote_judge(struct vote *vote, const struct lock *lock,
 /* How it stands to a renewal, or a release: only why. */
 void vote_explain(struct vote *vote, const struct lock *lock);
 
-/* --- all of them ------------------------------------------------------------
- */
+/* --- all of them ------------------------------------------------------- */
 
 /* How many of them are a majority. */
 size_t votes_majority(size_t size);

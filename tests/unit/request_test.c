@@ -254,16 +254,16 @@ test_join(void)
 	    "3 job " NESTED " {job}:rlk:i " TOKEN " 30000 " RUN_ID " 300000",
 	    "a nested run joins");
 	request_try(&request, &claim);
-	ok(request.tag == ANSWER_TO_JOIN, "  its answer");
+	ok(request.command.tag == ANSWER_TO_JOIN, "  its answer");
 	request_fini(&request);
 	claim.tier = CLAIM_PLAIN;
 	request_try(&request, &claim);
-	ok(request.tag == ANSWER_TO_PLAIN_JOIN, "in the plain tier");
+	ok(request.command.tag == ANSWER_TO_PLAIN_JOIN, "in the plain tier");
 	is_request(&request, &script_renew_exclusive, "1 job " TOKEN " 30000",
 	    "  it only renews");
 	config.kind = &kind_shared;
 	request_try(&request, &claim);
-	ok(request.tag == ANSWER_TO_OTHER_KIND, "in another kind");
+	ok(request.command.tag == ANSWER_TO_OTHER_KIND, "in another kind");
 	is_request(&request, &script_renew_exclusive, "1 job " TOKEN " 30000",
 	    "  it asks whether the outer one is there");
 	claim_fini(&claim);
@@ -285,7 +285,7 @@ is_release(const struct claim *claim, struct request_end end, const char *words,
 	struct request request;
 
 	request_release(&request, claim, &end);
-	ok(request.tag == ANSWER_TO_RELEASE, "%s: its answer", what);
+	ok(request.command.tag == ANSWER_TO_RELEASE, "%s: its answer", what);
 	is_request(&request, claim_kind(claim)->release, words, what);
 }
 
