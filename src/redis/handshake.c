@@ -153,8 +153,7 @@ handshake_fini(struct handshake *handshake)
 
 static void
 add_step(struct handshake_steps *steps, struct command command,
-    reply_handler *on_reply, const char *first, const char *second,
-    const char *third)
+    const char *first, const char *second, const char *third)
 {
 	const char **words = steps->words[steps->count];
 
@@ -162,7 +161,6 @@ add_step(struct handshake_steps *steps, struct command command,
 	words[1] = second;
 	words[2] = third;
 	command.words = words;
-	command.on_reply = on_reply;
 	steps->commands[steps->count++] = command;
 }
 
@@ -172,7 +170,7 @@ handshake_begin(struct handshake *handshake, struct handshake_steps *steps,
     const struct endpoint *to, int64_t deadline)
 {
 	const struct greeting *greeting = handshake->greeting;
-	const struct command command = {.deadline = deadline, .arg = handshake};
+	struct command command = {.deadline = deadline, .arg = handshake};
 	const char *password;
 
 	secret_free(handshake->password);
@@ -185,15 +183,18 @@ handshake_begin(struct handshake *handshake, struct handshake_steps *steps,
 	snprintf(steps->db, sizeof(steps->db), "%d", to->db);
 	snprintf(steps->name, sizeof(steps->name), "rlockrun:%d",
 	    (int)getpid());
+	command.on_reply = on_auth;
 	if (to->user != NULL)
-		add_step(steps, command, on_auth, "AUTH", to->user,
+		add_step(steps, command, "AUTH", to->user,
 		    password != NULL ? password : "");
 	else if (password != NULL)
-		add_step(steps, command, on_auth, "AUTH", password, NULL);
+		add_step(steps, command, "AUTH", password, NULL);
+	command.on_reply = on_greeting;
 	if (greeting != NULL && greeting->command != NULL)
-		add_step(steps, command, on_greeting, greeting->command, NULL,
-		    NULL);
+		add_step(steps, command, greeting->command, NULL, NULL);
+	command.on_reply = on_select;
 	if (to->db != 0)
-		add_step(steps, command, on_select, "SELECT", steps->db, NULL);
-	add_step(steps, command, on_setname, "CLIENT", "SETNAME", steps->name);
+		add_step(steps, command, "SELECT", steps->db, NULL);
+	command.on_reply = on_setname;
+	add_step(steps, command, "CLIENT", "SETNAME", steps->name);
 }
