@@ -230,6 +230,14 @@ claim_share(struct claim *claim, const struct claim *with)
 }
 
 void
+claim_share_grant(struct claim *claim, const struct claim *with)
+{
+	memcpy(claim->fence, with->fence, sizeof(claim->fence));
+	claim->start = with->start;
+	claim->life_ms = with->life_ms;
+}
+
+void
 claim_forget_outer(struct claim *claim)
 {
 	claim->outer = NULL;

@@ -140,6 +140,8 @@ bool claim_supersede_token(struct claim *claim);
 void claim_adopt_token(struct claim *claim, const char *token);
 /* from the beginning. To be called after claim_init. */
 void claim_share(struct claim *claim, const struct claim *with);
+/* Records the run by the grant of another server: the own one was not heard. */
+void claim_share_grant(struct claim *claim, const struct claim *with);
 
 /* The outer run has ended: from here on the lock is claimed as our own. */
 void claim_forget_outer(struct claim *claim);

@@ -29,7 +29,9 @@ enum lock_state {
 	LOCK_IDLE,
 	LOCK_ACQUIRING, /* a try is out, or the next one is due soon */
 	LOCK_HELD,
-	LOCK_LOST, /* for good: the token is not in the key any more */
+	/* For good: the token is not in the key any more. Only a vote may be
+	 * HELD again: lease_plant. */
+	LOCK_LOST,
 	LOCK_RELEASING,
 	LOCK_RELEASED, /* nothing of ours is left, as far as can be known */
 	LOCK_FAILED,   /* not acquired: see failure and error */

@@ -424,6 +424,10 @@ release(struct set *set, struct lock *lock, int64_t keep_until)
 	redlock->release_until = clock_now() + lock->config->vote_ms +
 				 (ends_run ? lock->config->replicas_ms : 0);
 	loop_timer_set(set->loop, &set->timer, redlock->release_until);
+	/* What a server keeps has a record, also if its grant comes too late.
+	 */
+	for (size_t i = 0; i < set->count && *lock->claim.fence == '\0'; i++)
+		claim_share_grant(&lock->claim, &set->locks[i].claim);
 	if (lock->state == LOCK_HELD || lock->state == LOCK_ACQUIRING ||
 	    lock->grant_unknown || lock->vote.is_out) {
 		release_start(lock, keep_until);

@@ -219,9 +219,101 @@ test_all_votes(void)
 	}
 }
 
+/* --- one server ------------------------------------------------------- */
+
+/* No test lasts as long. */
+#define AGE_MS ((int64_t)1 << 40)
+
+static const struct endpoint server = {.transport = URL_UNIX,
+    .host = "/nonexistent/s",
+    .label = "S"};
+static const struct lock_config config = {.key = "job",
+    .name = "job",
+    .server = &server,
+    .vote_ms = 500,
+    .min_uptime_ms = AGE_MS,
+    .ttl_ms = 30000,
+    .kind = &kind_exclusive,
+    .command = "",
+    .label = "",
+    .expect_ms = -1};
+
+/* How a lock with such facts is counted, and why. */
+static void
+test_standing(void)
+{
+	static const struct {
+		enum lock_state state;
+		enum lock_failure failure;
+		bool over;
+		enum vote_kind kind;
+		const char *why;
+	} rows[] = {
+	    {LOCK_ACQUIRING, 0, false, VOTE_OUT, "S has not answered"},
+	    {LOCK_ACQUIRING, 0, true, VOTE_SILENT,
+		"no answer from S: not within its time"},
+	    {LOCK_RELEASED, 0, false, VOTE_SILENT,
+		"no answer from S: not within its time"},
+	    {LOCK_FAILED, LOCK_BUSY, false, VOTE_NO, "S denies it"},
+	    {LOCK_FAILED, LOCK_NO_OUTER, true, VOTE_NO, "S denies it"},
+	    {LOCK_FAILED, LOCK_OTHER_KIND, false, VOTE_NO, "S denies it"},
+	    {LOCK_FAILED, LOCK_UNAVAILABLE, false, VOTE_FAILED, "words"},
+	    {LOCK_FAILED, LOCK_REFUSED, false, VOTE_UNUSABLE, "words"},
+	    {LOCK_RELEASING, LOCK_REFUSED, false, VOTE_UNUSABLE, "words"},
+	    {LOCK_FAILED, LOCK_NOT_A_LOCK, false, VOTE_UNUSABLE, "words"},
+	    {LOCK_HELD, 0, false, VOTE_FAILED,
+		"not counted S: it is not identified yet"},
+	};
+	struct vote vote = {.known = false};
+	struct loop loop;
+	struct lock lock;
+
+	loop_init(&loop);
+	lock_init(&lock, &loop, &config);
+	snprintf(lock.error, sizeof(lock.error), "words");
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		lock.state = rows[i].state;
+		lock.failure = rows[i].failure;
+		is_int(vote_judge(&vote, &lock, rows[i].over), rows[i].kind,
+		    rows[i].why);
+		is_text(vote.why, rows[i].why, "  why");
+	}
+	lock.failure = LOCK_UNAVAILABLE;
+	lock.state = LOCK_FAILED;
+	lock.try.silent_since = 1;
+	is_int(vote_judge(&vote, &lock, false), VOTE_SILENT, "silent");
+	lock.vote.is_permanent = true;
+	is_int(vote_judge(&vote, &lock, false), VOTE_UNREACHABLE,
+	    "and so the next time");
+	lock.state = LOCK_HELD;
+	vote.known = true;
+	snprintf(vote.label, sizeof(vote.label), "S");
+	vote.started_at = clock_now();
+	is_int(vote_judge(&vote, &lock, false), VOTE_FAILED, "a young server");
+	ok(strncmp(vote.why, "not counted S: up for ", 22) == 0 &&
+		strstr(vote.why, " s only, so it abstains (--min-uptime)") !=
+		    NULL,
+	    "  why");
+	vote.started_at -= AGE_MS;
+	is_int(vote_judge(&vote, &lock, false), VOTE_FAILED,
+	    "an old one that is not connected to any more");
+	is_text(vote.why, "not counted S: its connection has ended since",
+	    "  why");
+	snprintf(vote.label, sizeof(vote.label), "T");
+	is_int(vote_judge(&vote, &lock, false), VOTE_FAILED, "another node");
+	is_text(vote.why, "not counted S: it is not identified yet", "  why");
+	snprintf(vote.obstacle, sizeof(vote.obstacle), "denied");
+	is_int(vote_judge(&vote, &lock, false), VOTE_UNUSABLE,
+	    "one that never will be identified");
+	is_text(vote.why, "not counted S: denied", "  why");
+	lock_fini(&lock);
+	loop_fini(&loop);
+}
+
 int
 main(void)
 {
+	test_standing();
 	test_majority();
 	test_patience();
 	test_grants();
