@@ -129,7 +129,7 @@ libraries:
 $(B)/rlockrun: $(OBJ)
 # In place of these, a lock is moved by a script: tests/unit/scripted.h.
 SCRIPTED := $(patsubst %,$(B)/tests/unit/%_test,acquire errors lease release)
-$(SCRIPTED): %: %.o $(filter-out $(B)/src/app/main.o $(B)/src/lock/quorum.o \
+$(SCRIPTED): %: %.o $(filter-out $(B)/src/app/main.o $(B)/src/lock/single.o \
 	$(B)/src/base/dice.o,$(OBJ))
 $(SCRIPTED): ALL_LDFLAGS += -Wl,--wrap=clock_now,--wrap=answer_read
 TABLES_TEST := $(B)/tests/unit/tables_test

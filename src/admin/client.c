@@ -179,7 +179,7 @@ look_with(struct client *client, const struct key_names *keys,
 
 	look->keys = keys;
 	query_look(&request, keys, count, limits);
-	found = client_ask(client, request.script, request.argv,
+	found = client_ask(client, request.command.script, request.argv,
 	    read_client_look, look);
 	request_fini(&request);
 	return found;
@@ -236,7 +236,7 @@ count_nested(struct client *client, const struct key_names *keys,
 		    look->holders[i].who.state == HOLDER_ENDED)
 			continue;
 		query_nested(&request, keys, look->holders[i].token);
-		if (client_ask(client, request.script, request.argv,
+		if (client_ask(client, request.command.script, request.argv,
 			read_nested, &count))
 			look->nested += count;
 		client_forget_failure(client);

@@ -52,8 +52,8 @@ send_force(struct client *client, const struct key_names *keys,
 		.who = who,
 		.ends_pause = client->opts->action == OPTS_RESUME,
 		.helpers = client_reaches_helpers(client, keys->lock)});
-	replied = client_ask(client, request.script, request.argv, read_forced,
-	    forced);
+	replied = client_ask(client, request.command.script, request.argv,
+	    read_forced, forced);
 	request_fini(&request);
 	return replied;
 }
@@ -71,8 +71,9 @@ force_holders(struct client *client, const struct key_names *keys,
 	 * next heartbeat. */
 	if (forced.freed > 0 && *forced.head != '\0') {
 		request_ring(&request, keys, &forced.head, 1);
-		if (request.argc > 0 && !client_ask(client, request.script,
-					    request.argv, client_ignore, NULL))
+		if (request.argc > 0 &&
+		    !client_ask(client, request.command.script, request.argv,
+			client_ignore, NULL))
 			client_emit(client,
 			    (struct event){.type = EVENT_NOT_WOKEN,
 				.name =

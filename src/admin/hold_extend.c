@@ -48,8 +48,8 @@ extend(struct client *client, const struct key_names *keys, const char *token,
 	if (left_ms < ms) {
 		request_lengthen(&request, keys, token, ms);
 		client->enquiry.replicas = client->opts->replicas;
-		replied = client_ask(client, request.script, request.argv,
-		    read_renewed, &ours);
+		replied = client_ask(client, request.command.script,
+		    request.argv, read_renewed, &ours);
 		request_fini(&request);
 		if (!replied)
 			return client_report_failure(client);

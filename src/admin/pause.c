@@ -182,8 +182,9 @@ ask_together(struct pause *pause, struct target **targets, size_t count)
 	    state == TARGET_MARK ? pause->client->opts->replicas : 0;
 	for (size_t i = 0; i < count; i++) {
 		target_ask(&requests[i], targets[i]);
-		questions[i] = (struct question){.script = requests[i].script,
-		    .argv = requests[i].argv};
+		questions[i] =
+		    (struct question){.script = requests[i].command.script,
+			.argv = requests[i].argv};
 		enquiry_send(enquiry, &questions[i], i + 1 < count);
 	}
 	enquiry_await(enquiry);

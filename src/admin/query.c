@@ -55,6 +55,7 @@ query_force(struct request *request, const struct key_names *keys,
 	request_begin(request);
 	request->argv = request->owned =
 	    mem_alloc((REQUEST_WORDS + look->listed) * sizeof(*request->argv));
+	request->command.words = request->argv;
 	request_script(request, &script_force, needed, force->helpers ? 4 : 1);
 	REQUEST_ADD(request, force->who, "3600000",
 	    force->ends_pause ? "p" : "x");

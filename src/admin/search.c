@@ -149,7 +149,7 @@ look_at_all(struct search_item *items, size_t count)
 		query_look(&item->request, &item->keys,
 		    history ? QUERY_HELPERS : QUERY_WITHOUT_RUNS, &limits);
 		item->question =
-		    (struct question){.script = item->request.script,
+		    (struct question){.script = item->request.command.script,
 			.argv = item->request.argv};
 		enquiry_send(&client->enquiry, &item->question, i + 1 < count);
 	}

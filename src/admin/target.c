@@ -31,8 +31,7 @@ target_init(struct target *target, const struct client *client, const char *key,
 	*target = (struct target){.client = client, .node = node};
 	target->config = (struct lock_config){.key = key,
 	    .name = key + strlen(opts->prefix),
-	    .servers = opts->servers,
-	    .server_count = 1,
+	    .server = opts->servers,
 	    .ttl_ms = opts->ttl_ms,
 	    .wait = true,
 	    .max_waiters = CONFIG_ANY_WAITERS,
@@ -161,7 +160,7 @@ target_ask(struct request *request, struct target *target)
 		break;
 	case TARGET_TRY:
 		target->is_queued = true;
-		request_make(request, claim, REQUEST_TRY);
+		request_try(request, claim);
 		break;
 	case TARGET_MARK:
 		request_lengthen(request, &claim->keys,

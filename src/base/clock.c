@@ -82,13 +82,6 @@ clock_min(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* 68 years after boot at the latest, where a long has 32 bits. */
-static long
-as_long(int64_t s)
-{
-	return s < LONG_MAX ? (long)s : LONG_MAX;
-}
-
 int
 clock_timer(void)
 {
@@ -112,7 +105,10 @@ clock_arm(int timer_fd, int64_t at)
 		(const struct kernel_time[]){{0, 0}, value}, NULL) == 0)
 		return 0;
 #endif
-	timer[1] = (struct long_time){as_long(value.s), (long)value.ns};
+	/* 68 years after boot at the latest, where a long has 32 bits. */
+	timer[1] =
+	    (struct long_time){value.s < LONG_MAX ? (long)value.s : LONG_MAX,
+		(long)value.ns};
 	return (
 	    int)syscall(SETTIME_LONG, timer_fd, TFD_TIMER_ABSTIME, timer, NULL);
 }

@@ -8,26 +8,20 @@
 
 #define ELLIPSIS "..."
 
-static bool
-fits(const char *text, size_t max)
-{
-	char out[ESCAPE_SIZE];
-	size_t length = 0;
-
-	while (*text != '\0' && length <= max)
-		length += escape_next(&text, ESCAPE_JSON, out);
-	return length <= max;
-}
-
 void
 json_string(FILE *out, const char *text, size_t max)
 {
-	bool whole = max == JSON_WHOLE || fits(text, max);
-	size_t room = whole ? max : max - strlen(ELLIPSIS);
+	char piece[ESCAPE_SIZE];
+	size_t needed = 0, room = max;
+	bool whole;
 
+	for (const char *at = text; *at != '\0' && needed <= max;)
+		needed += escape_next(&at, ESCAPE_JSON, piece);
+	whole = needed <= max;
+	if (!whole)
+		room -= strlen(ELLIPSIS);
 	fputc('"', out);
 	while (*text != '\0') {
-		char piece[ESCAPE_SIZE];
 		size_t length = escape_next(&text, ESCAPE_JSON, piece);
 
 		if (length > room)

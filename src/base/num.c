@@ -23,20 +23,6 @@ static const struct unit {
     {86400000, {"d", "day", "days"}},
 };
 
-/* The unit with that name, as an index; -1 if there is none. */
-static int
-find_unit(const char *name, size_t length)
-{
-	for (int i = 0; i < UNITS * UNIT_NAMES; i++) {
-		const char *known = units[i / UNIT_NAMES].names[i % UNIT_NAMES];
-
-		if (*known != '\0' && strlen(known) == length &&
-		    strncmp(known, name, length) == 0)
-			return i / UNIT_NAMES;
-	}
-	return -1;
-}
-
 /* The first length characters, all digits, as a number of at most max. */
 static int
 whole_number(const char *text, size_t length, int64_t max, int64_t *out)
@@ -91,8 +77,15 @@ static int
 take_unit(struct sum *sum, const char **text)
 {
 	size_t length = strspn(*text, LETTERS);
-	int unit = find_unit(*text, length);
+	int unit = -1;
 
+	for (int i = 0; i < UNITS * UNIT_NAMES && length > 0; i++) {
+		const char *known = units[i / UNIT_NAMES].names[i % UNIT_NAMES];
+
+		if (strlen(known) == length &&
+		    strncmp(known, *text, length) == 0)
+			unit = i / UNIT_NAMES;
+	}
 	if (**text == '\0' && sum->units == 0)
 		unit = SECONDS;
 	if (unit == -1 || (sum->units & 1U << unit))

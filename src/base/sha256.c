@@ -68,35 +68,27 @@ add_block(uint32_t hash[WORDS], const unsigned char block[BLOCK])
 		hash[i] += s[i];
 }
 
-/* What is left of the bytes, a one bit, zeros, and the length in bits. */
-static void
-add_end(uint32_t hash[WORDS], const unsigned char *rest, size_t left,
-    uint64_t length)
-{
-	unsigned char block[BLOCK] = {0};
-	uint64_t bits = htobe64(length * 8);
-
-	memcpy(block, rest, left);
-	block[left] = 0x80;
-	if (left >= LENGTH_AT) {
-		add_block(hash, block);
-		memset(block, 0, sizeof(block));
-	}
-	memcpy(block + LENGTH_AT, &bits, sizeof(bits));
-	add_block(hash, block);
-}
-
+/* Behind the bytes come a one bit, zeros, and the length in bits. */
 void
 sha256_hex(const void *bytes, size_t length, char hex[SHA256_HEX_SIZE])
 {
 	uint32_t hash[WORDS] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
 	    0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
 	const unsigned char *block = bytes;
+	unsigned char last[BLOCK] = {0};
+	uint64_t bits = htobe64((uint64_t)length * 8);
 	size_t left = length;
 
 	for (; left >= BLOCK; left -= BLOCK, block += BLOCK)
 		add_block(hash, block);
-	add_end(hash, block, left, length);
+	memcpy(last, block, left);
+	last[left] = 0x80;
+	if (left >= LENGTH_AT) {
+		add_block(hash, last);
+		memset(last, 0, sizeof(last));
+	}
+	memcpy(last + LENGTH_AT, &bits, sizeof(bits));
+	add_block(hash, last);
 	for (int i = 0; i < WORDS; i++)
 		snprintf(hex + (ptrdiff_t)8 * i, 9, "%08x", hash[i]);
 }

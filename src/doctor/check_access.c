@@ -12,6 +12,7 @@
 #include "lock/config.h"
 #include "lock/kind.h"
 #include "lock/token.h"
+#include "lock/votes.h"
 #include "redis/reply.h"
 
 /* Stands for the key in the words of a command. */
@@ -536,8 +537,10 @@ check_access(struct visit *visit)
 {
 	const struct opts *opts = visit->enquiry.opts;
 	struct rules rules = {.visit = visit,
-	    .config = {.servers = opts->servers,
-		.server_count = opts->server_count,
+	    .config = {.server = visit->enquiry.endpoint,
+		.vote_ms = opts->server_count > 1
+			       ? votes_patience_ms(opts->ttl_ms)
+			       : 0,
 		.wait = opts->wait_ms != 0,
 		.kind = kind_of(opts->kind),
 		.replicas = opts->replicas,

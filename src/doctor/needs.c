@@ -85,19 +85,19 @@ needs_use_of(const struct needs_row *row, const struct lock_config *config,
 	switch (row->by) {
 	case NEEDS_BY_WAITING:
 		return (config->wait || config_has_policy(config)) &&
-		       config->server_count == 1;
+		       !config_is_vote(config);
 	case NEEDS_BY_EXCLUSIVE:
 		return config->kind == &kind_exclusive;
 	case NEEDS_BY_COUNTED:
 		return config->kind != &kind_exclusive;
 	case NEEDS_BY_HISTORY:
-		return config->history_ms > 0 && config->server_count == 1;
+		return config->history_ms > 0 && !config_is_vote(config);
 	case NEEDS_BY_POLICY:
 		return config_has_policy(config);
 	case NEEDS_BY_REPLICAS:
 		return config->replicas > 0;
 	case NEEDS_BY_SEVERAL:
-		return config->server_count > 1 ? NEEDS_USED : NEEDS_ELSEWHERE;
+		return config_is_vote(config) ? NEEDS_USED : NEEDS_ELSEWHERE;
 	case NEEDS_BY_SENTINEL:
 		return server->master != NULL ? NEEDS_USED : NEEDS_ELSEWHERE;
 	case NEEDS_BY_CLUSTER:

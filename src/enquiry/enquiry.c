@@ -8,7 +8,7 @@
 #include "base/exitcode.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "lock/member.h"
+#include "lock/single.h"
 #include "redis/reply.h"
 
 /* INFO, pages of SCAN, long queues, and the slots of a large cluster. */
@@ -48,40 +48,10 @@ enquiry_end(struct enquiry *enquiry)
 static void send_question(struct question *question, enum again again,
     bool more);
 
-/* The way leaves a server once no reply is awaited from it: what is asked again
- * before goes to the same one. */
 static void
-ask_moved(struct enquiry *enquiry)
+on_question_reply(void *arg, const struct reply *reply)
 {
-	struct question *question = enquiry->moved, *next;
-
-	if (enquiry->moved_count < enquiry->unanswered)
-		return;
-	enquiry->moved = NULL;
-	enquiry->moved_count = 0;
-	for (; question != NULL; question = next) {
-		next = question->next;
-		send_question(question, AGAIN_AT_OWNER, next != NULL);
-	}
-}
-
-static void
-ask_again(struct question *question, enum again again)
-{
-	struct enquiry *enquiry = question->enquiry;
-
-	if (again != AGAIN_AT_OWNER) {
-		send_question(question, again, false);
-		return;
-	}
-	question->next = enquiry->moved;
-	enquiry->moved = question;
-	enquiry->moved_count++;
-}
-
-static void
-on_reply(struct question *question, const struct reply *reply)
-{
+	struct question *question = arg;
 	struct enquiry *enquiry = question->enquiry;
 	const char *error = reply->error;
 	char why[1024];
@@ -90,7 +60,7 @@ on_reply(struct question *question, const struct reply *reply)
 	if (question->verdict == VERDICT_AGAIN &&
 	    question->repeats++ < REPEATS_MAX &&
 	    clock_now() < question->deadline) {
-		ask_again(question, reply->again);
+		send_question(question, reply->again, false);
 		return;
 	}
 	if (reply->kind == REPLY_NO_ACCESS &&
@@ -113,7 +83,7 @@ on_reply(struct question *question, const struct reply *reply)
 		question->outcome = QUESTION_SILENT;
 		question->is_permanent = reply->permanent;
 		error = reply->failure;
-	} else if (member_lacks_replicas(reply, enquiry->replicas, why)) {
+	} else if (single_lacks_replicas(reply, enquiry->replicas, why)) {
 		question->outcome = QUESTION_TOO_FEW;
 		error = why;
 	} else {
@@ -122,15 +92,6 @@ on_reply(struct question *question, const struct reply *reply)
 		return;
 	}
 	question->error = mem_strdup(error);
-}
-
-static void
-on_question_reply(void *arg, const struct reply *reply)
-{
-	struct question *question = arg;
-
-	on_reply(question, reply);
-	ask_moved(question->enquiry);
 }
 
 static void

@@ -47,7 +47,6 @@ struct question {
 	int64_t deadline;
 	int64_t sent_us, took_us; /* of clock_now_us */
 	struct enquiry *enquiry;
-	struct question *next; /* that another server is to be asked */
 };
 
 #define QUESTION_WORDS(...) ((const char *[]){__VA_ARGS__, NULL})
@@ -69,8 +68,6 @@ struct enquiry {
 	const struct endpoint *endpoint; /* that is asked, and its server */
 	struct way *server;
 	size_t unanswered;
-	struct question *moved; /* those of them that another server has */
-	size_t moved_count;
 	int64_t heard_at;	 /* the last reply */
 	bool is_stopped;	 /* by enquiry_stop */
 	struct loop_timer timer; /* only wakes the loop */

@@ -59,6 +59,16 @@ silence_ends_at(const struct lock *lock)
 	return lock->try.silent_since + lock->config->server_timeout_ms;
 }
 
+/* Of a vote, the set decides about the next try. */
+static void
+try_later(struct lock *lock)
+{
+	if (config_is_vote(lock->config))
+		fail_acquire(lock, LOCK_UNAVAILABLE);
+	else
+		lock_retry(lock, silence_ends_at(lock));
+}
+
 /* A server that sends error replies is not silent: a waiter goes on. A run that
  * does not wait gives the server the time it gives a silent one. */
 static void
@@ -103,7 +113,7 @@ heal(struct lock *lock)
 	if (lock->claim.tier == CLAIM_PLAIN || lock->healed)
 		return false;
 	lock->healed = true;
-	lock_ask(lock, REQUEST_HEAL, ASK_SEND, NULL,
+	lock_ask(lock, request_heal, ASK_SEND, NULL,
 	    clock_now() + LOCK_REPLY_MS);
 	send_try(lock);
 	return true;
@@ -128,13 +138,13 @@ on_try_error(struct lock *lock, const struct reply *reply)
 		fail_and_leave(lock, LOCK_ERROR);
 		break;
 	case VERDICT_ANEW:
-		quorum_drop(lock->quorum);
+		single_drop(lock->single);
 		/* FALLTHROUGH */
 	default: /* VERDICT_RETRY */
 		note_sign_of_life(lock);
 		if (reply->kind == REPLY_NO_ACCESS)
-			quorum_drop(lock->quorum);
-		lock_retry(lock, silence_ends_at(lock));
+			single_drop(lock->single);
+		try_later(lock);
 		break;
 	}
 }
@@ -174,7 +184,7 @@ on_doorbell(void *arg, const struct reply *reply)
 	lock_note_error(lock, "error from", reply->label, error);
 	switch (reply_judge_error(error)) {
 	case VERDICT_ANEW:
-		quorum_drop(lock->quorum);
+		single_drop(lock->single);
 		/* FALLTHROUGH */
 	case VERDICT_RETRY:
 		lock_retry(lock, silence_ends_at(lock));
@@ -242,18 +252,17 @@ note_place(struct lock *lock, const struct answer *answer)
 		    answer->ticket);
 }
 
-/* Outside the full tier, and with several servers, nobody queues. */
+/* Outside the full tier nobody queues. */
 static bool
 is_queue_full(const struct lock *lock, const struct answer *answer)
 {
-	return answer->position == -1 && lock->claim.tier == CLAIM_FULL &&
-	       quorum_is_one(lock->quorum);
+	return answer->position == -1 && lock->claim.tier == CLAIM_FULL;
 }
 
 static void
-on_busy(struct lock *lock, const struct answer *answer, bool partial)
+on_busy(struct lock *lock, const struct answer *answer)
 {
-	bool wait = lock->config->wait;
+	bool waits = lock->config->wait && !config_is_vote(lock->config);
 
 	lock_note_reply(lock);
 	lock->queue.position = answer->position;
@@ -263,14 +272,10 @@ on_busy(struct lock *lock, const struct answer *answer, bool partial)
 	lock->holder.permits_here = claim_permits(&lock->claim);
 	lock->holder.order = find_order(lock);
 	ring_ahead(lock, &answer->to_notify);
-	if (!wait && partial) {
-		lock->failure = LOCK_BUSY;
-		release_withdraw(lock);
-	} else if (!wait || is_queue_full(lock, answer)) {
+	if (!waits || is_queue_full(lock, answer))
 		fail_acquire(lock, LOCK_BUSY);
-	} else {
+	else
 		wait_for_turn(lock);
-	}
 }
 
 /* Another run has succeeded not long ago, or with the same id. */
@@ -301,14 +306,15 @@ on_overtaken(struct lock *lock, const struct answer *answer)
 }
 
 /* A grant that arrives so late that little is left of it is asked for again:
- * the own token is granted anew. */
+ * the own token is granted anew. Of a vote, a renewal is due at once. */
 static void
 on_granted(struct lock *lock, const struct answer *answer,
     const struct reply *reply)
 {
 	int64_t sent_at = reply->sent_at;
 
-	if (clock_now() > sent_at + lock->config->ttl_ms / 2) {
+	if (!config_is_vote(lock->config) &&
+	    clock_now() > sent_at + lock->config->ttl_ms / 2) {
 		lock_note_error(lock, "too slow for this ttl", reply->label,
 		    "the answer came when half of the lease was over");
 		lock->answered = false;
@@ -330,56 +336,29 @@ on_granted(struct lock *lock, const struct answer *answer,
 	lease_begin(lock, sent_at);
 }
 
-/* What a minority has granted is freed at once: nobody is to hold it. The next
- * try names that token, in case the release is lost or refused: it would
- * otherwise find the lock held by ourselves. False if nothing can be tried any
- * more. */
-static bool
-withdraw_grants(struct lock *lock)
-{
-	if (quorum_owes_grant(lock->quorum))
-		lock_post_release(lock, ASK_UNDO, true);
-	lock_post_release(lock, ASK_SEND, false);
-	if (lock->claim.outer != NULL || claim_supersede_token(&lock->claim))
-		return true;
-	lock_note_error(lock, "cannot try again at", quorum_label(lock->quorum),
-	    "there is no randomness for a token");
-	fail_acquire(lock, LOCK_ERROR);
-	return false;
-}
-
+/* What too few replicas have is freed at once: nobody is to hold it. The next
+ * try names that token, in case the release is lost. */
 static void
 on_try_silence(struct lock *lock, const struct reply *reply)
 {
+	bool is_vote = config_is_vote(lock->config);
 	bool may_come_late = reply->sent_at != CLOCK_NEVER;
 
+	if (reply->kind == REPLY_TOO_FEW)
+		lock_post_release(lock, ASK_SEND, false);
 	lock->grant_unknown = lock->grant_unknown || may_come_late;
 	lock->try.reply_ms *= 2;
+	lock->vote.is_permanent = reply->permanent;
 	lock_note_silence(lock, reply->failure);
 	if (reply->kind == REPLY_TOO_FEW)
 		note_sign_of_life(lock);
-	if (may_come_late && lock->claim.outer == NULL &&
-	    quorum_is_one(lock->quorum) && !claim_supersede_token(&lock->claim))
+	if (may_come_late && lock->claim.outer == NULL && !is_vote &&
+	    !claim_supersede_token(&lock->claim))
 		fail_acquire(lock, LOCK_ERROR);
-	else if (reply->kind == REPLY_DUPLICATE)
-		fail_acquire(lock, LOCK_MISCONFIGURED);
-	else if (reply->permanent)
+	else if (reply->permanent && !is_vote)
 		give_up_acquire(lock);
 	else
-		lock_retry(lock, silence_ends_at(lock));
-}
-
-/* The name of the lock may have no place for the keys of a policy. */
-static void
-send_first(struct lock *lock)
-{
-	if (lock->claim.tier == CLAIM_FULL ||
-	    !claim_needs_helpers(&lock->claim)) {
-		send_try(lock);
-		return;
-	}
-	memcpy(lock->error, lock->no_queue, sizeof(lock->error));
-	fail_acquire(lock, LOCK_MISCONFIGURED);
+		try_later(lock);
 }
 
 static void
@@ -388,7 +367,7 @@ on_try_answer(struct lock *lock, const struct answer *answer,
 {
 	switch (answer->outcome) {
 	case ANSWER_BUSY:
-		on_busy(lock, answer, reply->partial);
+		on_busy(lock, answer);
 		break;
 	case ANSWER_GRANTED:
 		on_granted(lock, answer, reply);
@@ -401,29 +380,17 @@ on_try_answer(struct lock *lock, const struct answer *answer,
 		break;
 	case ANSWER_NOT_HELD: /* the outer run has ended */
 		lock_note_reply(lock);
+		if (config_is_vote(lock->config)) {
+			fail_acquire(lock, LOCK_NO_OUTER);
+			break;
+		}
 		claim_forget_outer(&lock->claim);
-		send_first(lock);
+		send_try(lock);
 		break;
 	default: /* ANSWER_OTHER_KIND */
 		fail_acquire(lock, LOCK_OTHER_KIND);
 		break;
 	}
-}
-
-/* Fencing numbers of different majorities cannot be compared. */
-static void
-note_grant(struct lock *lock, const struct answer *answer)
-{
-	struct claim *claim = &lock->claim;
-	bool nested = claim->outer != NULL;
-
-	if (quorum_is_one(lock->quorum))
-		memcpy(lock->fence, answer->fence, sizeof(lock->fence));
-	if (nested)
-		return;
-	memcpy(claim->fence, answer->fence, sizeof(claim->fence));
-	claim->start = answer->start;
-	claim->life_ms = answer->life_ms;
 }
 
 static void
@@ -436,6 +403,7 @@ on_tried(void *arg, const struct reply *reply)
 	bool granted = answer.outcome == ANSWER_GRANTED;
 	bool busy = answer.outcome == ANSWER_BUSY;
 
+	lock->vote.is_out = false;
 	if (lock->state != LOCK_ACQUIRING)
 		return;
 	lock->command = LOCK_NONE_OUT;
@@ -443,16 +411,10 @@ on_tried(void *arg, const struct reply *reply)
 		ask_try(lock);
 		return;
 	}
-	/* A try that is busy and does not wait has time to undo its grants. */
-	if (reply->partial && refused)
-		lock->grant_unknown = true;
-	else if (reply->partial && (lock->config->wait || !busy) &&
-		 !withdraw_grants(lock))
-		return;
 	lock->grant_unknown = lock->grant_unknown || granted ||
 			      (refused && busy && answer.position != -1);
 	if (granted)
-		note_grant(lock, &answer);
+		lock_note_grant(lock, &answer);
 	if (refused && (granted || verdict == VERDICT_REFUSED ||
 			   verdict == VERDICT_AGAIN)) {
 		/* The script may have run all the same, as an open default user
@@ -463,7 +425,7 @@ on_tried(void *arg, const struct reply *reply)
 	} else if (verdict == VERDICT_VALUE) {
 		on_try_answer(lock, &answer, reply);
 	} else if (verdict == VERDICT_AGAIN) { /* too often */
-		lock_retry(lock, silence_ends_at(lock));
+		try_later(lock);
 	} else if (verdict == VERDICT_SILENT || verdict == VERDICT_DEAD) {
 		on_try_silence(lock, reply);
 	} else {
@@ -499,9 +461,10 @@ static bool
 must_rest(struct lock *lock)
 {
 	const char *why;
-	int64_t until = quorum_rests_until(lock->quorum, &why);
+	int64_t until = single_rests_until(lock->single, &why);
 
-	if (clock_now() >= until || quorum_is_up(lock->quorum))
+	if (clock_now() >= until || single_is_up(lock->single) ||
+	    config_is_vote(lock->config))
 		return false;
 	snprintf(lock->error, sizeof(lock->error), "%s", why);
 	lock_due_at(lock, clock_min(until, silence_ends_at(lock)));
@@ -509,25 +472,35 @@ must_rest(struct lock *lock)
 }
 
 /* Our own timers come before the connection's: they send an undo behind the
- * try. */
+ * try. How long a vote is awaited, its set knows. */
 static void
 ask_try(struct lock *lock)
 {
-	int64_t ends_at = quorum_is_up(lock->quorum) ? try_ends_at(lock)
+	int64_t ends_at = single_is_up(lock->single) ? try_ends_at(lock)
 						     : connect_ends_at(lock);
 
-	if (lock_ask(lock, REQUEST_TRY, ASK_GRANT, on_tried, ends_at + 1) ==
+	if (lock_ask(lock, request_try, ASK_GRANT, on_tried, ends_at + 1) ==
 	    -1) {
-		lock_retry(lock, silence_ends_at(lock));
+		try_later(lock);
 		return;
 	}
 	lock->command = LOCK_OUT;
-	lock_due_at(lock, try_ends_at(lock));
+	lock->vote.is_out = true;
+	lock_due_at(lock,
+	    config_is_vote(lock->config) ? CLOCK_NEVER : try_ends_at(lock));
 }
 
 static void
 send_try(struct lock *lock)
 {
+	const struct claim *claim = &lock->claim;
+
+	/* The name of the lock may have no place for the keys of a policy. */
+	if (claim->tier == CLAIM_PLAIN && claim_needs_helpers(claim)) {
+		memcpy(lock->error, lock->no_queue, sizeof(lock->error));
+		fail_acquire(lock, LOCK_MISCONFIGURED);
+		return;
+	}
 	if (must_rest(lock))
 		return;
 	lock->try.sent_at = clock_now();
@@ -554,12 +527,12 @@ abandon_try(struct lock *lock)
 	bool late = clock_now() >= connect_ends_at(lock);
 
 	lock_due_at(lock, late ? silence_ends_at(lock) : connect_ends_at(lock));
-	if (!quorum_is_one(lock->quorum) || !quorum_is_up(lock->quorum))
+	if (!single_is_up(lock->single))
 		return;
 	if (lock->queue.position == -1 && lock->config->replicas == 0)
-		lock_post_release(lock, ASK_UNDO, false);
-	quorum_drop(lock->quorum);
-	lock_note_error(lock, "no answer from", quorum_label(lock->quorum),
+		lock_post_release(lock, ASK_SEND, false);
+	single_drop(lock->single);
+	lock_note_error(lock, "no answer from", single_label(lock->single),
 	    strerror(ETIMEDOUT));
 }
 
@@ -581,8 +554,8 @@ acquire_start(struct lock *lock)
 {
 	lock_enter(lock, LOCK_ACQUIRING, on_try_due);
 	snprintf(lock->error, sizeof(lock->error), "no answer from %.512s",
-	    quorum_label(lock->quorum));
+	    single_label(lock->single));
 	lock->backoff_ms = LOCK_BACKOFF_MIN_MS;
 	lock->patience_ms = LOCK_REPLY_MS;
-	send_first(lock);
+	send_try(lock);
 }

@@ -138,23 +138,11 @@ take_grant(struct cursor *cursor, struct answer *answer)
 	take_waiters(cursor, &answer->to_notify);
 }
 
-/* A success: when it ended, fence, start, record. */
-static void
-take_success(struct cursor *cursor, struct answer *answer)
-{
-	struct record_words words;
-
-	answer->ago_ms = cursor_integer(cursor, 0, LIMIT_AGE_MS);
-	words.at = cursor_text(cursor, LIMIT_ENTRY);
-	for (int i = 0; i < 3; i++)
-		record_number(&words, LIMIT_EXACT);
-	record_read(&words, &answer->holder, NULL, 0);
-}
-
 static void
 take_try(struct cursor *cursor, struct answer *answer)
 {
 	int64_t code = cursor_integer(cursor, 0, 5);
+	struct record_words success;
 	const char *waiter;
 
 	if (code == 1) {
@@ -163,7 +151,12 @@ take_try(struct cursor *cursor, struct answer *answer)
 	} else if (code == 2 || code == 5) {
 		answer->outcome = ANSWER_NOT_DUE;
 		answer->by_id = code == 5;
-		take_success(cursor, answer);
+		answer->ago_ms = cursor_integer(cursor, 0, LIMIT_AGE_MS);
+		/* When it ended, fence, start, record. */
+		success.at = cursor_text(cursor, LIMIT_ENTRY);
+		for (int i = 0; i < 3; i++)
+			record_number(&success, LIMIT_EXACT);
+		record_read(&success, &answer->holder, NULL, 0);
 	} else if (code == 3) {
 		answer->outcome = ANSWER_OVERTAKEN;
 		waiter = cursor_text(cursor, LIMIT_ENTRY);

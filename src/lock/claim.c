@@ -146,11 +146,9 @@ waiter_read(const char *name)
 enum claim_tier
 claim_top_tier(const struct lock_config *config)
 {
-	for (size_t i = 0; i < config->server_count; i++)
-		if (config->servers[i].cluster &&
-		    !key_is_placeable(config->key))
-			return CLAIM_PLAIN;
-	return CLAIM_FULL;
+	return config->server->cluster && !key_is_placeable(config->key)
+		   ? CLAIM_PLAIN
+		   : CLAIM_FULL;
 }
 
 static void
@@ -205,12 +203,38 @@ claim_fini(struct claim *claim)
 bool
 claim_supersede_token(struct claim *claim)
 {
+	char token[TOKEN_SIZE];
+
+	if (token_make(token) == -1)
+		return false;
+	claim_adopt_token(claim, token);
+	return true;
+}
+
+void
+claim_adopt_token(struct claim *claim, const char *token)
+{
 	if (claim->former_count == CLAIM_FORMER_MAX)
 		memmove(claim->former[0], claim->former[1],
 		    --claim->former_count * sizeof(*claim->former));
 	memcpy(claim->former[claim->former_count++], claim->token,
 	    sizeof(claim->token));
-	return claim_change_token(claim);
+	set_token(claim, token);
+}
+
+void
+claim_share(struct claim *claim, const struct claim *with)
+{
+	set_token(claim, with->token);
+	memcpy(claim->run, with->run, sizeof(claim->run));
+}
+
+void
+claim_share_grant(struct claim *claim, const struct claim *with)
+{
+	memcpy(claim->fence, with->fence, sizeof(claim->fence));
+	claim->start = with->start;
+	claim->life_ms = with->life_ms;
 }
 
 void

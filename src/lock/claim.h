@@ -136,6 +136,12 @@ bool claim_change_token(struct claim *claim);
  * others; so its token must not be used again. The waiter's name stays, and
  * with it position and doorbell. False without randomness. */
 bool claim_supersede_token(struct claim *claim);
+/* The same with a given token: on several servers a lock has one for all, */
+void claim_adopt_token(struct claim *claim, const char *token);
+/* from the beginning. To be called after claim_init. */
+void claim_share(struct claim *claim, const struct claim *with);
+/* Records the run by the grant of another server: the own one was not heard. */
+void claim_share_grant(struct claim *claim, const struct claim *with);
 
 /* The outer run has ended: from here on the lock is claimed as our own. */
 void claim_forget_outer(struct claim *claim);

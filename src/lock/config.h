@@ -14,9 +14,11 @@
 struct lock_config {
 	const char *key;
 	const char *name; /* of the lock, for messages */
-	const struct endpoint *servers;
-	size_t server_count;
-	int64_t min_uptime_ms; /* of a server that counts; 0: any */
+	const struct endpoint *server;
+	/* Of one of several servers, which grant it by a majority: how long its
+	 * vote is awaited. 0: it is the only one. */
+	int64_t vote_ms;
+	int64_t min_uptime_ms; /* of a server that votes; 0: any */
 	int64_t ttl_ms;
 	int64_t server_timeout_ms; /* of silence while acquiring */
 	int64_t try_ms;		   /* after that a fresh connection is tried */
@@ -41,6 +43,14 @@ struct lock_config {
 	int64_t expect_ms;   /* a success is due this often; 0: none is due,
 			      * -1: not stated */
 };
+
+/* A vote has no queue, no history and no fence: those of different majorities
+ * are not ordered. It is tried once: its set decides about the next try. */
+static inline bool
+config_is_vote(const struct lock_config *config)
+{
+	return config->vote_ms > 0;
+}
 
 /* Whether there is no lock without the history. */
 static inline bool

@@ -11,10 +11,10 @@
 
 enum { LOOK_MS = 1000, ORDER_REPLY_MS = 10000 }; /* for an order */
 
-/* A renewal is sent after that part of the ttl. The first one of several
- * servers is early: some may have been silent, or have voted for a contender
- * that has withdrawn since, and until they get the lock, too, it may not
- * outlive the loss of one of the others. */
+/* A renewal is sent after that part of the ttl. The first one of a vote is
+ * early: others may have been silent, or have voted for a contender that has
+ * withdrawn since, and until they get the lock, too, it may not outlive the
+ * loss of one of the others. */
 enum { PART = 3, FIRST_PART = 10 };
 
 int64_t
@@ -58,6 +58,17 @@ lose_lock(struct lock *lock, const char *why)
 	lock_end(lock, LOCK_LOST);
 }
 
+/* A vote whose lease is over is no hurry any more, and its server may be away
+ * for hours. */
+static void
+retry_renewal(struct lock *lock)
+{
+	if (config_is_vote(lock->config) && clock_now() >= lock->valid_until)
+		schedule_renewal(lock, clock_now(), PART);
+	else
+		lock_retry(lock, CLOCK_NEVER);
+}
+
 /* A refusal says nothing about the lock: passwords and rules change under long
  * jobs, and may change back before the lease ends. So the lease decides, of
  * other errors too. After a refused AUTH or SELECT a value may be about another
@@ -74,18 +85,8 @@ on_renewal_error(struct lock *lock, const struct reply *reply)
 	lock_note_error(lock, "error from", reply->label, reply->error);
 	lock->answered = false;
 	if (verdict == VERDICT_ANEW || reply->kind == REPLY_NO_ACCESS)
-		quorum_drop(lock->quorum);
-	lock_retry(lock, CLOCK_NEVER);
-}
-
-/* A server that has come back without the lock gets it again. From a nested run
- * it cannot get it. */
-static void
-plant_again(struct lock *lock)
-{
-	if (lock->claim.outer == NULL && quorum_lacks_lock(lock->quorum))
-		lock_ask(lock, REQUEST_TRY, ASK_PLANT, NULL,
-		    clock_now() + lock->patience_ms);
+		single_drop(lock->single);
+	retry_renewal(lock);
 }
 
 /* If a failover, a restart or DEL has removed a nested run from the others, the
@@ -95,7 +96,7 @@ static void
 join_again(struct lock *lock)
 {
 	if (lock->claim.outer != NULL && lock->claim.tier == CLAIM_FULL)
-		lock_ask(lock, REQUEST_TRY, ASK_SEND, NULL,
+		lock_ask(lock, request_try, ASK_SEND, NULL,
 		    clock_now() + lock->config->ttl_ms);
 }
 
@@ -122,21 +123,21 @@ on_renewed(void *arg, const struct reply *reply)
 		if (lock_may_repeat(lock, reply))
 			ask_renewal(lock, renewal_ends_at(lock));
 		else
-			lock_retry(lock, CLOCK_NEVER);
+			retry_renewal(lock);
 	} else if (reply->value != NULL && reply->error != NULL) {
 		on_renewal_error(lock, reply);
 	} else if (answer.outcome == ANSWER_NONE) {
 		lock_note_silence(lock, reply->failure);
 		lock_be_patient(lock, 2 * lock->patience_ms);
-		lock_retry(lock, CLOCK_NEVER);
-		plant_again(lock);
+		retry_renewal(lock);
 	} else if (ours) {
 		lock_note_reply(lock);
 		lock_note_round_trip(lock, reply->sent_at);
 		prove(lock, reply->sent_at);
 		schedule_renewal(lock, reply->sent_at, PART);
+		lock->vote.renewed_at = reply->sent_at;
+		lock->vote.was_away = false;
 		join_again(lock);
-		plant_again(lock);
 	} else {
 		lose_lock(lock, "its key was taken away or has expired");
 	}
@@ -171,32 +172,32 @@ send_with_renewal(struct lock *lock, int64_t deadline)
 
 	if (clock_now() >= lock->known_at + life_ms / 2) {
 		lock->known_at = clock_now();
-		lock_ask(lock, REQUEST_LIFE, ASK_SEND, NULL, deadline);
+		lock_ask(lock, request_life, ASK_SEND, NULL, deadline);
 	}
-	lock_ask(lock, REQUEST_HEAD, ASK_SEND, on_head, deadline);
+	lock_ask(lock, request_head, ASK_SEND, on_head, deadline);
 }
 
-/* With one server the reply is awaited as long as it can prove anything: a slow
- * network is no reason to ask again from the start. A connection that has died
- * unnoticed is what the second one is for. */
+/* Of the only server the reply is awaited as long as it can prove anything: a
+ * slow network is no reason to ask again from the start. A connection that has
+ * died unnoticed is what the second one is for. */
 static int64_t
 renewal_ends_at(const struct lock *lock)
 {
-	bool is_one = quorum_is_one(lock->quorum);
-
-	return clock_now() + (is_one ? lock->config->ttl_ms : overdue_ms(lock));
+	return clock_now() + (config_is_vote(lock->config)
+				     ? overdue_ms(lock)
+				     : lock->config->ttl_ms);
 }
 
 static void
 ask_renewal(struct lock *lock, int64_t deadline)
 {
-	if (lock_ask(lock, REQUEST_RENEWAL, ASK_RENEW, on_renewed, deadline) ==
+	if (lock_ask(lock, request_renewal, ASK_RENEW, on_renewed, deadline) ==
 	    -1) {
-		lock_retry(lock, CLOCK_NEVER);
+		retry_renewal(lock);
 		return;
 	}
 	lock->command = LOCK_OUT;
-	if (quorum_is_one(lock->quorum))
+	if (!config_is_vote(lock->config))
 		lock_due_in(lock, overdue_ms(lock));
 }
 
@@ -207,6 +208,9 @@ lease_renew(struct lock *lock)
 
 	if (lock->state != LOCK_HELD || is_out(lock))
 		return;
+	lock->vote.was_away =
+	    lock->vote.was_away || !single_is_up(lock->single);
+	lock->try.sent_at = lock->loop->now;
 	send_with_renewal(lock, deadline);
 	ask_renewal(lock, deadline);
 }
@@ -218,12 +222,12 @@ renew_beside(struct lock *lock)
 	if (lock->command == LOCK_OUT_TWICE ||
 	    overdue_ms(lock) >= 2 * lock->round_trip_ms) {
 		lock_note_error(lock, "no answer from",
-		    quorum_label(lock->quorum), strerror(ETIMEDOUT));
+		    single_label(lock->single), strerror(ETIMEDOUT));
 		lock->answered = false;
 		lock_be_patient(lock, 2 * lock->patience_ms);
 	}
 	lock->command = LOCK_OUT_TWICE;
-	lock_ask(lock, REQUEST_RENEWAL, ASK_RENEW_AGAIN, on_renewed,
+	lock_ask(lock, request_renewal, ASK_RENEW_AGAIN, on_renewed,
 	    clock_now() + overdue_ms(lock));
 	lock_due_in(lock, overdue_ms(lock));
 }
@@ -261,7 +265,7 @@ static void on_order(void *arg, const struct reply *reply);
 static void
 ask_for_order(struct lock *lock)
 {
-	lock->order_out = lock_ask(lock, REQUEST_ORDER, ASK_SEND, on_order,
+	lock->order_out = lock_ask(lock, request_order, ASK_SEND, on_order,
 			      clock_now() + ORDER_REPLY_MS) == 0;
 }
 
@@ -317,5 +321,76 @@ lease_begin(struct lock *lock, int64_t sent_at)
 	lock->acquired_at = lock->known_at = sent_at;
 	prove(lock, sent_at);
 	schedule_renewal(lock, sent_at,
-	    quorum_is_one(lock->quorum) ? PART : FIRST_PART);
+	    config_is_vote(lock->config) ? FIRST_PART : PART);
+}
+
+/* --- planting ------------------------------------------------------------ */
+
+static void on_planted(void *arg, const struct reply *reply);
+
+static void
+ask_for_plant(struct lock *lock)
+{
+	lock->vote.is_planted = lock->vote.is_out =
+	    lock_ask(lock, request_try, ASK_GRANT, on_planted,
+		clock_now() + lock->patience_ms) == 0;
+}
+
+/* A grant to a user, or in a db, that is not ours is undone. The next
+ * connection may be let in. */
+static void
+on_planted(void *arg, const struct reply *reply)
+{
+	struct lock *lock = arg;
+	struct answer answer;
+	enum verdict verdict = lock_judge(lock, reply, &answer);
+	bool granted = answer.outcome == ANSWER_GRANTED;
+
+	lock->vote.is_out = false;
+	if (!lock->vote.is_planted)
+		return;
+	if (verdict == VERDICT_AGAIN && lock_may_repeat(lock, reply)) {
+		ask_for_plant(lock);
+		return;
+	}
+	lock->vote.is_planted = false;
+	lock->grant_unknown = answer.outcome == ANSWER_NONE;
+	if (granted && reply->kind == REPLY_NO_ACCESS)
+		lock_post_release(lock, ASK_SEND, false);
+	if (verdict == VERDICT_ANEW || reply->kind == REPLY_NO_ACCESS) {
+		single_drop(lock->single);
+	} else if (granted) {
+		lock->failure = 0;
+		lock->vote.was_away = false;
+		lock->acquired_at = reply->sent_at;
+		lock->command = LOCK_NONE_OUT;
+		lock_note_reply(lock);
+		lock_note_grant(lock, &answer);
+		lock_enter(lock, LOCK_HELD, on_lease_due);
+		schedule_renewal(lock, clock_now(), PART);
+	}
+}
+
+/* A contender that does not get it may have had it for a moment. */
+static void
+on_plant_due(void *arg)
+{
+	struct lock *lock = arg;
+
+	if (lock->vote.is_out)
+		lock_retry(lock, CLOCK_NEVER);
+	else
+		lease_plant(lock);
+}
+
+void
+lease_plant(struct lock *lock)
+{
+	lock->timer.on_due = on_plant_due;
+	if (lock->vote.was_away)
+		lock_retry(lock, CLOCK_NEVER);
+	lock->try.sent_at = clock_now();
+	lock->valid_until = lock->vote.renewed_at = 0;
+	lock->grant_unknown = true;
+	ask_for_plant(lock);
 }

@@ -21,6 +21,12 @@ int64_t lease_renewal_at(const struct lock *lock);
 /* Moves it, unless that is CLOCK_NEVER. */
 void lease_renew_at(struct lock *lock, int64_t at);
 
+/* Of a vote that is LOST or was never held, of which nothing is out: asks its
+ * server for the lock again. -> HELD if it is granted, but it counts for
+ * nothing before it is renewed: nothing is proven. Is asked again, with a
+ * back-off, if its server was_away. */
+void lease_plant(struct lock *lock);
+
 /* -> HELD, by a grant that was asked for at sent_at. For acquire alone. */
 void lease_begin(struct lock *lock, int64_t sent_at);
 

@@ -1,25 +1,13 @@
 #include "lock/lock.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/dice.h"
 #include "redis/reply.h"
 
 enum { BACKOFF_MAX_MS = 1000, PATIENCE_MAX_MS = 10000 };
 enum { REPEATS_MAX = 5 };
-
-static void
-on_stray(void *arg)
-{
-	lock_post_release(arg, ASK_RECALL, false);
-}
-
-/* The deadline is that of the question. */
-static void
-on_again(void *arg)
-{
-	lock_ask(arg, REQUEST_TRY, ASK_GRANT_AGAIN, NULL, CLOCK_NEVER);
-}
 
 int
 lock_init(struct lock *lock, struct loop *loop,
@@ -30,8 +18,8 @@ lock_init(struct lock *lock, struct loop *loop,
 	    .release.run.status = REQUEST_NO_JOB};
 	lock->timer.arg = lock;
 	queue_init(&lock->queue);
-	lock->quorum = quorum_new(loop, config, on_stray, on_again, lock);
-	if (claim_init(&lock->claim, config) == -1 || lock->quorum == NULL)
+	lock->single = single_new(loop, config);
+	if (claim_init(&lock->claim, config) == -1 || lock->single == NULL)
 		return -1;
 	if (lock->claim.tier == CLAIM_PLAIN)
 		snprintf(lock->no_queue, sizeof(lock->no_queue),
@@ -47,8 +35,21 @@ lock_fini(struct lock *lock)
 		loop_timer_remove(lock->loop, &lock->timer);
 	if (lock->loop != NULL)
 		loop_timer_remove(lock->loop, &lock->order_timer);
-	quorum_free(lock->quorum);
+	single_free(lock->single);
 	claim_fini(&lock->claim);
+}
+
+void
+lock_begin_anew(struct lock *lock)
+{
+	lock_end(lock, LOCK_IDLE);
+	lock->failure = 0;
+	lock->command = LOCK_NONE_OUT;
+	lock->acquired_at = lock->valid_until = 0;
+	lock->grant_unknown = false;
+	lock->try = (struct lock_try){.sent_at = 0};
+	lock->vote = (struct lock_vote){.is_out = false};
+	lock->release = (struct lock_release){.run.status = REQUEST_NO_JOB};
 }
 
 /* How long replicas have for what is asked, 0 if they are not waited for. WAIT
@@ -62,8 +63,7 @@ replicas_ms(const struct lock *lock, enum ask ask, int64_t deadline)
 	int64_t left_ms = deadline - clock_now();
 	int64_t ms = lock->config->replicas_ms;
 
-	if (ask == ASK_GRANT || ask == ASK_GRANT_AGAIN || ask == ASK_RENEW ||
-	    ask == ASK_RENEW_AGAIN)
+	if (ask == ASK_GRANT || ask == ASK_RENEW || ask == ASK_RENEW_AGAIN)
 		return ms;
 	if (ask != ASK_RELEASE || !ends_run || ms == 0)
 		return 0;
@@ -72,34 +72,36 @@ replicas_ms(const struct lock *lock, enum ask ask, int64_t deadline)
 
 /* A lease ends while it is renewed, so a renewal must not take two round trips:
  * it travels as a text, which is short. So does a release if nobody may be left
- * to ask again. */
+ * to ask again, and that of a vote, whose reply may not be awaited. */
 int
 lock_send(struct lock *lock, struct request *request, enum ask ask,
     reply_handler *on_reply, int64_t deadline)
 {
+	bool votes = config_is_vote(lock->config);
 	bool renews = ask == ASK_RENEW || ask == ASK_RENEW_AGAIN;
-	bool ends = ask == ASK_RELEASE && lock->grant_unknown;
+	bool ends = ask == ASK_RELEASE && (lock->grant_unknown || votes);
 	int64_t wait_ms = replicas_ms(lock, ask, deadline);
-	const struct command command = {.script = request->script,
-	    .words = request->argv,
-	    .deadline = deadline,
-	    .on_reply = on_reply,
-	    .arg = lock,
-	    .tag = (int)request->tag,
-	    .again = lock->again == AGAIN_NO && (renews || ends) ? AGAIN_AS_TEXT
-								 : lock->again,
-	    .more = request->more,
-	    .replicas = wait_ms > 0 ? lock->config->replicas : 0,
-	    .replicas_ms = wait_ms};
+	struct command *command = &request->command;
 	int sent = 0;
 
+	command->deadline = deadline;
+	command->on_reply = on_reply;
+	command->arg = lock;
+	command->replicas = wait_ms > 0 ? lock->config->replicas : 0;
+	command->replicas_ms = wait_ms;
+	if (votes && ask == ASK_GRANT)
+		command->counts_until =
+		    clock_now() + wait_ms + lock->config->vote_ms;
+	command->again = lock->again;
 	if (lock->again == AGAIN_NO)
 		lock->repeats = 0;
+	if (lock->again == AGAIN_NO && (renews || ends))
+		command->again = AGAIN_AS_TEXT;
 	lock->again = AGAIN_NO;
 	if (request->argc > 0)
-		sent = quorum_send(lock->quorum, &command, ask);
+		sent = single_send(lock->single, command, ask);
 	if (sent == -1)
-		lock_note_silence(lock, quorum_error(lock->quorum));
+		lock_note_silence(lock, single_error(lock->single));
 	request_fini(request);
 	return sent;
 }
@@ -113,17 +115,17 @@ lock_judge(struct lock *lock, const struct reply *reply, struct answer *answer)
 	if (reply->value == NULL || value_error(reply->value) != NULL ||
 	    answer_read(answer, (enum answer_to)reply->tag, reply->value))
 		return verdict;
-	quorum_reject(lock->quorum);
+	single_reject(lock->single);
 	return verdict == VERDICT_VALUE ? VERDICT_SILENT : verdict;
 }
 
 int
-lock_ask(struct lock *lock, enum request_what what, enum ask ask,
+lock_ask(struct lock *lock, request_maker *make, enum ask ask,
     reply_handler *on_reply, int64_t deadline)
 {
 	struct request request;
 
-	request_make(&request, &lock->claim, what);
+	make(&request, &lock->claim);
 	return lock_send(lock, &request, ask, on_reply, deadline);
 }
 
@@ -167,7 +169,7 @@ lock_post_release(struct lock *lock, enum ask ask, bool more)
 	struct request request;
 
 	lock_make_release(lock, &request);
-	request.more = more;
+	request.command.more = more;
 	post(lock, &request, ask);
 }
 
@@ -178,7 +180,7 @@ lock_drop_former(struct lock *lock)
 
 	for (size_t i = 0; i < lock->claim.former_count; i++) {
 		request_drop_former(&request, &lock->claim, i);
-		request.more = true;
+		request.command.more = true;
 		post(lock, &request, ASK_SEND);
 	}
 }
@@ -246,6 +248,20 @@ lock_note_reply(struct lock *lock)
 }
 
 void
+lock_note_grant(struct lock *lock, const struct answer *answer)
+{
+	struct claim *claim = &lock->claim;
+
+	if (!config_is_vote(lock->config))
+		memcpy(lock->fence, answer->fence, sizeof(lock->fence));
+	if (claim->outer != NULL)
+		return;
+	memcpy(claim->fence, answer->fence, sizeof(claim->fence));
+	claim->start = answer->start;
+	claim->life_ms = answer->life_ms;
+}
+
+void
 lock_note_round_trip(struct lock *lock, int64_t sent_at)
 {
 	lock->round_trip_ms = clock_now() - sent_at;
@@ -264,17 +280,14 @@ lock_note_silence(struct lock *lock, const char *why)
 {
 	lock->answered = false;
 	snprintf(lock->error, sizeof(lock->error), "%s",
-	    why != NULL ? why : quorum_error(lock->quorum));
+	    why != NULL ? why : single_error(lock->single));
 }
 
 void
 lock_note_obstacle(struct lock *lock)
 {
-	bool is_one = quorum_is_one(lock->quorum);
-	const char *error = quorum_error(lock->quorum);
+	const char *error = single_error(lock->single);
 
-	if (is_one ? quorum_is_up(lock->quorum) : lock->command != LOCK_OUT)
-		return;
-	if (*error != '\0')
+	if (!single_is_up(lock->single) && *error != '\0')
 		snprintf(lock->error, sizeof(lock->error), "%s", error);
 }

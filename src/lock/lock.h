@@ -1,7 +1,7 @@
-/* A named lock: its states and the facts about it. acquire.h, lease.h and
- * release.h move it from state to state. Knows no job. Callbacks of the loop
- * only change the facts below; whoever runs the loop looks at them after each
- * turn. See rlockrun-protocol(7). */
+/* A lock on one server: its states and the facts about it. acquire.h, lease.h
+ * and release.h move it from state to state. Knows no job and no other lock.
+ * Callbacks of the loop only change the facts below; whoever runs the loop
+ * looks at them after each turn. See rlockrun-protocol(7). */
 #ifndef LOCK_H
 #define LOCK_H
 
@@ -13,8 +13,8 @@
 #include "lock/config.h"
 #include "lock/holder.h"
 #include "lock/queue.h"
-#include "lock/quorum.h"
 #include "lock/request.h"
+#include "lock/single.h"
 
 #define LOCK_ERROR_MAX 2048
 
@@ -29,7 +29,9 @@ enum lock_state {
 	LOCK_IDLE,
 	LOCK_ACQUIRING, /* a try is out, or the next one is due soon */
 	LOCK_HELD,
-	LOCK_LOST, /* for good: the token is not in the key any more */
+	/* For good: the token is not in the key any more. Only a vote may be
+	 * HELD again: lease_plant. */
+	LOCK_LOST,
 	LOCK_RELEASING,
 	LOCK_RELEASED, /* nothing of ours is left, as far as can be known */
 	LOCK_FAILED,   /* not acquired: see failure and error */
@@ -44,6 +46,7 @@ enum lock_failure {
 	LOCK_REFUSED,	    /* password, ACL */
 	LOCK_ERROR,	    /* an unforeseen error reply */
 	LOCK_MISCONFIGURED, /* two servers are the same one; no history */
+	LOCK_NO_OUTER,	    /* a vote: it is not held by the outer run */
 	LOCK_NOT_DUE,	    /* a former success is enough: see error */
 	LOCK_OVERTAKEN,	    /* --newest: see by */
 };
@@ -72,6 +75,18 @@ struct lock_try {
 	int64_t silent_since; /* the first try of those without a reply; 0: the
 			       * server has replied */
 	int64_t reply_ms;     /* after that a fresh connection tries */
+};
+
+/* What only one of several servers has. */
+struct lock_vote {
+	bool is_out;	    /* the last try has no reply, though the lock may be
+			     * in another state by now */
+	bool is_permanent;  /* the next try will fail as this one did */
+	bool is_planted;    /* an acquire is out that is to prove nothing */
+	bool was_away;	    /* LOST, but since it was held the server has been
+			     * out of reach: it may have forgotten it */
+	int64_t renewed_at; /* the sending of the last renewal that proved the
+			     * lease, 0: none has yet */
 };
 
 struct lock_release {
@@ -106,11 +121,12 @@ struct lock {
 	bool ordered;			 /* HELD: we are asked to stop */
 	struct claim claim;
 	struct lock_try try;
+	struct lock_vote vote;
 	struct lock_release release;
 
 	const struct lock_config *config;
 	struct loop *loop;
-	struct quorum *quorum;
+	struct single *single;
 	enum again again;	       /* of the command that is sent next */
 	int repeats;		       /* of it, so far */
 	struct loop_timer timer;       /* next try, renewal or release */
@@ -130,6 +146,8 @@ struct lock {
 int lock_init(struct lock *lock, struct loop *loop,
     const struct lock_config *config);
 void lock_fini(struct lock *lock);
+/* Of a vote in which nothing is out: -> IDLE, for another try. */
+void lock_begin_anew(struct lock *lock);
 
 /* --- for acquire, lease and release alone ---------------------- */
 
@@ -149,7 +167,7 @@ int lock_send(struct lock *lock, struct request *request, enum ask ask,
 enum verdict lock_judge(struct lock *lock, const struct reply *reply,
     struct answer *answer);
 /* Makes the request first. */
-int lock_ask(struct lock *lock, enum request_what what, enum ask ask,
+int lock_ask(struct lock *lock, request_maker *make, enum ask ask,
     reply_handler *on_reply, int64_t deadline);
 /* After VERDICT_AGAIN: whether the same is to be asked once more at once, by
  * the command that is sent next. Otherwise it was too often: that is the error,
@@ -184,6 +202,8 @@ void lock_be_patient(struct lock *lock, int64_t ms);
 /* Record what the last contact brought: a reply, its round trip, */
 void lock_note_reply(struct lock *lock);
 void lock_note_round_trip(struct lock *lock, int64_t sent_at);
+/* what a grant says of us: the release needs it for the record, */
+void lock_note_grant(struct lock *lock, const struct answer *answer);
 /* an error ("error from", the server's label, its words), no reply (NULL: as
  * the server's error says), */
 void lock_note_error(struct lock *lock, const char *what, const char *label,

@@ -13,22 +13,15 @@ static const char hows[][12] =
     {[HOLDER_KNOWN] = "run", [HOLDER_HOLD] = "hold", [HOLDER_PAUSED] = "pause"};
 #define REPLACEABLE "replaceable"
 enum { RECORD_HEAD = 32 }; /* how, and the number of permits */
-_Static_assert(RECORD_HEAD +
-		       3 * (sizeof(((struct holder *)0)->pid) +
-			       sizeof(((struct holder *)0)->host) +
-			       sizeof(((struct holder *)0)->user) +
-			       LIMIT_LABEL + LIMIT_LONG_TEXT) +
-		       5 * 2 <
+/* Each byte of a word may be encoded, and a blank is behind it. */
+#define ROOM(size) ((size_t)3 * (size) + 2)
+#define ROOM_OF(field) ROOM(sizeof(((struct holder *)NULL)->field))
+_Static_assert(RECORD_HEAD + ROOM_OF(pid) + ROOM_OF(host) + ROOM_OF(user) +
+		       ROOM(LIMIT_LABEL) + ROOM(LIMIT_LONG_TEXT) <
 		   RECORD_SIZE,
-    "each byte of five words, encoded");
+    "a record of five words");
 
 /* --- words ------------------------------------------------------------ */
-
-static bool
-is_plain(unsigned char c)
-{
-	return c > ' ' && c != 0x7f && c != '%' && c != '|';
-}
 
 /* Writes the word, with a blank behind it, and returns its end. It takes three
  * bytes for each of the text at most, and two more. */
@@ -43,7 +36,8 @@ put_word(char *end, const char *text, size_t max)
 	for (; *text != '\0' && max > 0; text++, max--) {
 		unsigned char c = (unsigned char)*text;
 
-		if (is_plain(c) && strcmp(from, "-") != 0) {
+		if (c > ' ' && c != 0x7f && c != '%' && c != '|' &&
+		    strcmp(from, "-") != 0) {
 			*end++ = (char)c;
 			continue;
 		}

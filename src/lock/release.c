@@ -53,8 +53,8 @@ release_leave_queue(struct lock *lock)
 
 	if (!lock->claim.was_queued)
 		return;
-	lock_ask(lock, REQUEST_LEAVE_QUEUE, ASK_SEND, NULL, deadline);
-	lock_ask(lock, REQUEST_LEAVE_ALIVE, ASK_SEND, NULL, deadline);
+	lock_ask(lock, request_leave_queue, ASK_SEND, NULL, deadline);
+	lock_ask(lock, request_leave_alive, ASK_SEND, NULL, deadline);
 	lock->queue.position = -1;
 	lock->claim.was_queued = false;
 }
@@ -91,7 +91,7 @@ on_release_error(struct lock *lock, const struct reply *reply,
 		return;
 	}
 	if (verdict == VERDICT_ANEW || reply->kind == REPLY_NO_ACCESS)
-		quorum_drop(lock->quorum);
+		single_drop(lock->single);
 	lock_retry(lock, lock->release.give_up_at);
 }
 
@@ -105,10 +105,7 @@ note_replicas(struct lock *lock, const struct reply *reply)
 	int wanted = lock->config->replicas;
 
 	why[0] = '\0';
-	if (!quorum_is_one(lock->quorum) && reply->partial)
-		snprintf(why, size,
-		    "too few replicas have confirmed the release");
-	else if (reply->acks != NULL && count < wanted)
+	if (reply->acks != NULL && count < wanted)
 		snprintf(why, size,
 		    "%d of %d replicas have confirmed the release", count,
 		    wanted);
@@ -212,7 +209,7 @@ on_release_due(void *arg)
 	bool over = clock_now() >= lock->release.give_up_at;
 
 	if (lock->command == LOCK_OUT) {
-		if (!lock->grant_unknown && quorum_is_one(lock->quorum))
+		if (!lock->grant_unknown && !config_is_vote(lock->config))
 			lock_post_release(lock, ASK_SEND, false);
 		lock_due_at(lock, lock->release.give_up_at);
 	}
@@ -226,7 +223,7 @@ on_release_due(void *arg)
 static bool
 must_wait(struct lock *lock)
 {
-	return quorum_await_renewals(lock->quorum,
+	return single_await_renewals(lock->single,
 	    lock->release.keep_until > clock_now(), release_go_on);
 }
 
@@ -236,10 +233,9 @@ begin_release(struct lock *lock, int64_t give_up_at)
 	bool is_out =
 	    lock->command == LOCK_OUT || lock->command == LOCK_OUT_TWICE;
 
-	if ((is_out && lock->grant_unknown) ||
-	    (quorum_owes_grant(lock->quorum) &&
-		lock->release.keep_until <= clock_now()))
-		lock_post_release(lock, ASK_UNDO, true);
+	lock->vote.is_planted = false;
+	if (is_out && lock->grant_unknown)
+		lock_post_release(lock, ASK_SEND, true);
 	lock_enter(lock, LOCK_RELEASING, on_release_due);
 	lock->release.outcome = LOCK_UNCONFIRMED;
 	lock->release.give_up_at = give_up_at;
@@ -364,16 +360,11 @@ record_end(struct lock *lock)
 	return true;
 }
 
-/* Of several servers, a few may still have it. Not before the job is dead:
- * together with one that has restarted empty they would be a majority for the
- * next. */
 void
 release_lost(struct lock *lock)
 {
 	bool was_lost = lock->release.outcome == LOCK_WAS_LOST;
 
-	if (!quorum_is_one(lock->quorum))
-		lock_post_release(lock, ASK_SEND, false);
 	/* A success under a lost lock is none. */
 	if (!was_lost || lock->release.run.status != 0)
 		record_end(lock);
@@ -400,12 +391,12 @@ static bool
 leave_blocked(struct lock *lock)
 {
 	bool waits = lock->command == LOCK_OUT && lock->config->replicas > 0 &&
-		     quorum_is_up(lock->quorum);
+		     single_is_up(lock->single);
 
 	if (lock->command != LOCK_ON_DOORBELL && !waits)
 		return false;
 	lock->state = LOCK_RELEASING;
-	quorum_drop(lock->quorum);
+	single_drop(lock->single);
 	return true;
 }
 
@@ -419,10 +410,29 @@ release_silently(struct lock *lock)
 	lock->grant_unknown = true;
 	if (may_be_ours && leave_blocked(lock))
 		release_withdraw(lock);
-	else if (may_be_ours && quorum_is_up(lock->quorum))
+	else if (may_be_ours && single_is_up(lock->single))
 		begin_release(lock, clock_now());
 	else
-		quorum_drop(lock->quorum);
+		single_drop(lock->single);
+}
+
+void
+release_behind(struct lock *lock)
+{
+	lock_post_release(lock, ASK_SEND, false);
+	lock->grant_unknown = true;
+	lock->vote.is_planted = false;
+	lock->command = LOCK_NONE_OUT;
+	lock_end(lock, LOCK_RELEASED);
+}
+
+bool
+release_is_unsent(const struct lock *lock)
+{
+	if (lock->state != LOCK_RELEASING)
+		return false;
+	return single_is_up(lock->single) ? lock->vote.is_out
+					  : lock->acquired_at != 0;
 }
 
 /* Nothing overtakes a try that is out on its own connection. One that was sent
@@ -445,12 +455,12 @@ release_at_once(struct lock *lock)
 	lock_note_obstacle(lock);
 	lock->grant_unknown = true;
 	left = leave_blocked(lock);
-	if ((may_be_ours && (left || quorum_is_up(lock->quorum))) || queued) {
+	if ((may_be_ours && (left || single_is_up(lock->single))) || queued) {
 		release_withdraw(lock);
 		return;
 	}
 	if (may_be_ours && lock->release.outcome == LOCK_NOT_HELD)
 		lock->release.outcome = LOCK_UNCONFIRMED;
 	finish_release(lock);
-	quorum_drop(lock->quorum); /* a try that isn't sent never is */
+	single_drop(lock->single); /* a try that isn't sent never is */
 }

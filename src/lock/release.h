@@ -16,15 +16,23 @@ void release_start(struct lock *lock, int64_t keep_until);
  * the release has recorded nothing. */
 void release_correct(struct lock *lock, const struct request_run *run);
 
-/* LOST, and the job is dead. Of several servers, a few may still have the lock:
- * sends them the release. LOST -> RELEASING -> RELEASED if the end of the run
- * is to be recorded. */
+/* LOST, and the job is dead. LOST -> RELEASING -> RELEASED if the end of the
+ * run is to be recorded. */
 void release_lost(struct lock *lock);
 
 /* From any state to RELEASED (FAILED, if the lock had failed), by RELEASING for
  * a moment if the server may have granted us the lock: leaves nothing behind
  * that can be helped. Cuts a release short. */
 void release_at_once(struct lock *lock);
+
+/* Of a vote, -> RELEASED: sends a release behind the try that is out or has no
+ * reply. Nobody awaits either, and a connection that is being made goes on: it
+ * is to serve the next try. */
+void release_behind(struct lock *lock);
+
+/* RELEASING, and the server would miss the release if we went: it is not
+ * connected to though it had the lock, or it cannot send an earlier reply. */
+bool release_is_unsent(const struct lock *lock);
 
 /* --- for acquire and lease alone ---------------------------------------- */
 

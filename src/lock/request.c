@@ -16,11 +16,9 @@
 void
 request_begin(struct request *request)
 {
-	request->script = NULL;
 	request->argc = 0;
 	request->argv = request->words;
-	request->tag = 0;
-	request->more = false;
+	request->command = (struct command){.words = request->argv};
 	request->number_count = request->member_count = 0;
 	request->owned = NULL;
 }
@@ -35,7 +33,7 @@ void
 request_script(struct request *request, const struct script *script,
     char *const *keys, size_t count)
 {
-	request->script = script;
+	request->command.script = script;
 	ADD(request, request_number(request, (int64_t)count));
 	for (size_t i = 0; i < count; i++)
 		ADD(request, keys[i]);
@@ -105,7 +103,7 @@ permits(struct request *request, const struct claim *claim)
 static const char *
 wait_word(struct request *request, const struct lock_config *config)
 {
-	if (config->server_count > 1)
+	if (config_is_vote(config))
 		return "?";
 	if (!config->wait)
 		return "";
@@ -134,19 +132,56 @@ add_policies(struct request *request, const struct claim *claim)
 static const char *
 runs_life(struct request *request, const struct claim *claim)
 {
-	bool is_kept = claim->outer == NULL && claim->config->server_count == 1;
+	bool is_kept = claim->outer == NULL && !config_is_vote(claim->config);
 
 	return request_number(request, is_kept ? claim->config->history_ms : 0);
 }
 
+/* A renewal shows whether the token is that of the outer run. */
 static void
-make_acquire(struct request *request, const struct claim *claim)
+renew(struct request *request, const struct claim *claim)
+{
+	request_script(request, claim_kind(claim)->renew, claim->keys.all, 1);
+	ADD(request, member(request, claim, claim->token),
+	    request_number(request, claim->config->ttl_ms));
+	request->command.tag = ANSWER_TO_RENEWAL;
+}
+
+static void
+join(struct request *request, const struct claim *claim)
+{
+	const struct lock_config *config = claim->config;
+	char *const keys[] = {claim->keys.lock, claim->keys.nested,
+	    claim->keys.info};
+
+	if (config->is_hold || config->kind != claim->outer) {
+		renew(request, claim);
+		request->command.tag = ANSWER_TO_OTHER_KIND;
+	} else if (claim->tier == CLAIM_PLAIN) {
+		renew(request, claim);
+		request->command.tag = ANSWER_TO_PLAIN_JOIN;
+	} else {
+		request_script(request, claim->outer->join, keys, 3);
+		ADD(request, member(request, claim, claim->token),
+		    request_number(request, config->ttl_ms), claim->run,
+		    request_number(request, 10 * config->ttl_ms));
+		request->command.tag = ANSWER_TO_JOIN;
+	}
+}
+
+void
+request_try(struct request *request, const struct claim *claim)
 {
 	const struct lock_config *config = claim->config;
 	bool has_policy = config_has_policy(config);
 	bool is_plain = claim->tier == CLAIM_PLAIN;
 
-	request->tag = ANSWER_TO_TRY;
+	request_begin(request);
+	if (claim->outer != NULL) {
+		join(request, claim);
+		return;
+	}
+	request->command.tag = ANSWER_TO_TRY;
 	request_script(request,
 	    is_plain ? config->kind->plain_acquire : config->kind->acquire,
 	    claim->keys.all,
@@ -169,86 +204,64 @@ make_acquire(struct request *request, const struct claim *claim)
 	drop_empty(request);
 }
 
-/* A renewal shows whether the token is that of the outer run. */
-static void
-make_renewal(struct request *request, const struct claim *claim)
+void
+request_heal(struct request *request, const struct claim *claim)
 {
-	request_script(request, claim_kind(claim)->renew, claim->keys.all, 1);
-	ADD(request, member(request, claim, claim->token),
-	    request_number(request, claim->config->ttl_ms));
-	request->tag = ANSWER_TO_RENEWAL;
-}
-
-static void
-make_join(struct request *request, const struct claim *claim)
-{
-	const struct lock_config *config = claim->config;
-	char *const keys[] = {claim->keys.lock, claim->keys.nested,
-	    claim->keys.info};
-
-	if (config->is_hold || config->kind != claim->outer) {
-		make_renewal(request, claim);
-		request->tag = ANSWER_TO_OTHER_KIND;
-	} else if (claim->tier == CLAIM_PLAIN) {
-		make_renewal(request, claim);
-		request->tag = ANSWER_TO_PLAIN_JOIN;
-	} else {
-		request_script(request, claim->outer->join, keys, 3);
-		ADD(request, member(request, claim, claim->token),
-		    request_number(request, config->ttl_ms), claim->run,
-		    request_number(request, 10 * config->ttl_ms));
-		request->tag = ANSWER_TO_JOIN;
-	}
+	request_begin(request);
+	request_script(request, &script_heal, &claim->keys.all[KEY_INFO], 6);
+	ADD(request, "hash", "list", "zset", "zset", "list", "set");
 }
 
 void
-request_make(struct request *request, const struct claim *claim,
-    enum request_what what)
+request_renewal(struct request *request, const struct claim *claim)
 {
-	const struct key_names *keys = &claim->keys;
-	bool is_full = claim->tier == CLAIM_FULL;
-
 	request_begin(request);
-	switch (what) {
-	case REQUEST_TRY:
-		if (claim->outer == NULL)
-			make_acquire(request, claim);
-		else
-			make_join(request, claim);
-		break;
-	case REQUEST_HEAL:
-		request_script(request, &script_heal, &keys->all[KEY_INFO], 6);
-		ADD(request, "hash", "list", "zset", "zset", "list", "set");
-		break;
-	case REQUEST_RENEWAL:
-		make_renewal(request, claim);
-		break;
-	case REQUEST_LIFE:
-		request->more = true;
-		if (is_full)
-			ADD(request, "PEXPIRE", keys->info,
-			    request_number(request, claim_life_ms(claim)));
-		break;
-	case REQUEST_HEAD:
-		request->tag = ANSWER_TO_HEAD;
-		request->more = true;
-		if (is_full)
-			ADD(request, "ZRANGE", keys->queue, "0", "0");
-		break;
-	case REQUEST_LEAVE_QUEUE:
-		ADD(request, "ZREM", keys->queue, claim->waiter);
-		break;
-	case REQUEST_LEAVE_ALIVE:
-		ADD(request, "ZREM", keys->alive, claim->waiter);
-		break;
-	case REQUEST_ORDER:
-		request->tag = ANSWER_TO_ORDER;
-		request_script(request, &script_order, &keys->all[KEY_INFO], 1);
-		break;
-	}
+	renew(request, claim);
+}
+
+void
+request_life(struct request *request, const struct claim *claim)
+{
+	request_begin(request);
+	request->command.more = true;
+	if (claim->tier == CLAIM_FULL)
+		ADD(request, "PEXPIRE", claim->keys.info,
+		    request_number(request, claim_life_ms(claim)));
+}
+
+void
+request_head(struct request *request, const struct claim *claim)
+{
+	request_begin(request);
+	request->command.tag = ANSWER_TO_HEAD;
+	request->command.more = true;
+	if (claim->tier == CLAIM_FULL)
+		ADD(request, "ZRANGE", claim->keys.queue, "0", "0");
+}
+
+void
+request_order(struct request *request, const struct claim *claim)
+{
+	request_begin(request);
+	request->command.tag = ANSWER_TO_ORDER;
+	request_script(request, &script_order, &claim->keys.all[KEY_INFO], 1);
 }
 
 /* --- release ---------------------------------------------------------- */
+
+void
+request_leave_queue(struct request *request, const struct claim *claim)
+{
+	request_begin(request);
+	ADD(request, "ZREM", claim->keys.queue, claim->waiter);
+}
+
+void
+request_leave_alive(struct request *request, const struct claim *claim)
+{
+	request_begin(request);
+	ADD(request, "ZREM", claim->keys.alive, claim->waiter);
+}
 
 void
 request_drop_former(struct request *request, const struct claim *claim,
@@ -305,7 +318,7 @@ request_release(struct request *request, const struct claim *claim,
 	if (claim->tier == CLAIM_PLAIN && claim->outer != NULL)
 		return;
 	if (claim->tier == CLAIM_PLAIN) {
-		request->tag = ANSWER_TO_PLAIN_RELEASE;
+		request->command.tag = ANSWER_TO_PLAIN_RELEASE;
 		request_script(request, claim->config->kind->plain_release,
 		    keys->all, 1);
 		ADD(request, member(request, claim, claim->token),
@@ -313,7 +326,7 @@ request_release(struct request *request, const struct claim *claim,
 			end->keep_ms > 0 ? end->keep_ms : 0));
 		return;
 	}
-	request->tag = ANSWER_TO_RELEASE;
+	request->command.tag = ANSWER_TO_RELEASE;
 	needed[5] = end->run.status == REQUEST_NO_JOB && claim->outer == NULL
 			? claim->keys.doorbell
 			: claim->keys.nested;
@@ -377,5 +390,5 @@ request_lengthen(struct request *request, const struct key_names *keys,
 	request_begin(request);
 	request_script(request, &script_renew_exclusive, keys->all, 1);
 	ADD(request, token, request_number(request, ms));
-	request->tag = ANSWER_TO_RENEWAL;
+	request->command.tag = ANSWER_TO_RENEWAL;
 }

@@ -22,11 +22,11 @@ enum {
 /* The words of a command. They point into the request, the claim, the names of
  * the keys and the waiters that it was made from, and last as long as those. */
 struct request {
-	const struct script *script; /* as in command, like what follows */
-	int argc;		     /* 0: there is nothing to send */
-	const char **argv;	     /* ends with NULL, too */
-	enum answer_to tag;
-	bool more;
+	/* Script, words, tag (enum answer_to) and more. The rest is for whoever
+	 * sends it. */
+	struct command command;
+	int argc;	   /* of the words; 0: there is nothing to send */
+	const char **argv; /* the same words */
 
 	const char *words[REQUEST_WORDS];
 	char numbers[REQUEST_NUMBERS][24];
@@ -41,26 +41,22 @@ struct request {
 /* Each of the following fills in a request, which then needs this. */
 void request_fini(struct request *request);
 
-enum request_what {
-	REQUEST_TRY, /* acquires the lock, or joins the outer run */
-	/* Deletes helper keys of a wrong type. */
-	REQUEST_HEAL,
-	/* A renewal touches the lock's key alone (protocol rule R5). The two
-	 * requests after it precede it in the same write: the first prolongs
-	 * the life of :i, the other asks for the head of the queue. There is
-	 * nothing to send in the plain tier. */
-	REQUEST_RENEWAL,
-	REQUEST_LIFE,
-	REQUEST_HEAD,
-	/* Give up the place in the queue where scripts are refused. */
-	REQUEST_LEAVE_QUEUE,
-	REQUEST_LEAVE_ALIVE,
-	/* Whether somebody asks the holder to stop: for --replaceable. */
-	REQUEST_ORDER,
-};
+/* A question about a lock that only the claim is needed for. */
+typedef void request_maker(struct request *request, const struct claim *claim);
 
-void request_make(struct request *request, const struct claim *claim,
-    enum request_what what);
+/* Acquires the lock, or joins the outer run. */
+request_maker request_try;
+/* Deletes helper keys of a wrong type. */
+request_maker request_heal;
+/* A renewal touches the lock's key alone (protocol rule R5). The two requests
+ * after it precede it in the same write: the first prolongs the life of :i, the
+ * other asks for the head of the queue. There is nothing to send in the plain
+ * tier. */
+request_maker request_renewal, request_life, request_head;
+/* Whether somebody asks the holder to stop: for --replaceable. */
+request_maker request_order;
+/* Give up the place in the queue where scripts are refused. */
+request_maker request_leave_queue, request_leave_alive;
 
 /* Frees what a former try may have got, with the lock's key alone. */
 void request_drop_former(struct request *request, const struct claim *claim,
@@ -114,4 +110,5 @@ void request_script(struct request *request, const struct script *script,
 	request_add(request, (const char *const[]){__VA_ARGS__, NULL})
 void request_add(struct request *request, const char *const *words);
 const char *request_number(struct request *request, int64_t value);
+
 #endif

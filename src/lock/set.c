@@ -1,4 +1,4 @@
-/* Within ACQUIRING:
+/* Within ACQUIRING, of several keys:
  *
  *   --> try the next --held--> all held and fresh? --> HELD
  *         ^    |                  |
@@ -40,13 +40,19 @@ by_key(const void *a, const void *b)
 }
 
 int
-set_init(struct set *set, struct loop *loop, const struct lock_config *configs,
-    size_t count)
+set_init(struct set *set, struct loop *loop, const struct set_rule *rule,
+    const struct lock_config *configs, size_t count)
 {
+	bool is_majority = rule != &rule_all;
+	size_t need = is_majority ? rule->need(count) : count;
+
 	*set = (struct set){.loop = loop,
+	    .rule = rule,
 	    .configs = configs,
 	    .count = count,
-	    .keys = count};
+	    .keys = is_majority ? 1 : count,
+	    .need = need,
+	    .fatal = is_majority ? need : 1};
 	set->locks = calloc(count, sizeof(*set->locks));
 	if (set->locks == NULL)
 		return -1;
@@ -56,12 +62,12 @@ set_init(struct set *set, struct loop *loop, const struct lock_config *configs,
 		set->locks[i].config = &configs[i];
 	/* Of a single one of that size, glibc would ask how much memory there
 	 * is. */
-	if (count > 1)
+	if (count > 1 && !is_majority)
 		qsort(set->locks, count, sizeof(*set->locks), by_key);
 	for (size_t i = 0; i < count; i++)
 		if (lock_init(&set->locks[i], loop, set->locks[i].config) == -1)
 			return -1;
-	return 0;
+	return rule->init != NULL ? rule->init(set) : 0;
 }
 
 void
@@ -69,6 +75,10 @@ set_fini(struct set *set)
 {
 	for (size_t i = 0; set->locks != NULL && i < set->count; i++)
 		lock_fini(&set->locks[i]);
+	if (set->loop != NULL)
+		loop_timer_remove(set->loop, &set->timer);
+	if (set->rule != NULL && set->rule->fini != NULL)
+		set->rule->fini(set);
 	free(set->locks);
 }
 
@@ -77,6 +87,8 @@ set_lock(const struct set *set, size_t key)
 {
 	const struct lock *lock = set->locks;
 
+	if (set_is_majority(set))
+		return set->about;
 	while (lock->config != &set->configs[key])
 		lock++;
 	return lock;
@@ -85,29 +97,34 @@ set_lock(const struct set *set, size_t key)
 const char *
 set_label(const struct set *set, size_t key)
 {
-	return quorum_label(set_lock(set, key)->quorum);
+	return set->label != NULL ? set->label
+				  : single_label(set_lock(set, key)->single);
 }
 
 bool
 set_is_majority(const struct set *set)
 {
-	return set->configs->server_count > 1;
+	return set->rule != &rule_all;
 }
 
+/* Of several servers, bad ones do not matter. */
 bool
 set_is_calm(const struct set *set)
 {
 	const char *why;
 
-	return set->about->answered &&
-	       quorum_rests_until(set->about->quorum, &why) == 0;
+	if (!set->answered)
+		return false;
+	for (size_t i = 0; set_is_majority(set) && i < set->count; i++)
+		if (single_rests_until(set->locks[i].single, &why) == 0)
+			return true;
+	return single_rests_until(set->about->single, &why) == 0;
 }
 
 /* --- what all phases share -------------------------------------------- */
 
-/* Nothing is under way. */
-static bool
-all_settled(const struct set *set)
+bool
+set_is_settled(const struct set *set)
 {
 	for (size_t i = 0; i < set->count; i++) {
 		enum lock_state state = set->locks[i].state;
@@ -119,14 +136,24 @@ all_settled(const struct set *set)
 	return true;
 }
 
-static int64_t
-first_end(const struct set *set)
+static int
+by_time(const void *a, const void *b)
 {
-	int64_t end = CLOCK_NEVER;
+	int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+
+	return (left < right) - (left > right);
+}
+
+/* The k-th latest of the leases is that of the set. */
+static int64_t
+proven_until(const struct set *set)
+{
+	int64_t leases[SET_LOCKS_MAX];
 
 	for (size_t i = 0; i < set->count; i++)
-		end = clock_min(end, set->locks[i].valid_until);
-	return end;
+		leases[i] = set->locks[i].valid_until;
+	qsort(leases, set->count, sizeof(*leases), by_time);
+	return leases[set->need - 1];
 }
 
 static const struct lock *
@@ -140,10 +167,11 @@ find_lost(const struct set *set)
 
 /* A run that had a job is never withdrawn, even when its lease has ended. */
 static void
-release_one(struct lock *lock, int64_t keep_until)
+release_one(struct set *set, struct lock *lock, int64_t keep_until)
 {
 	bool had_job = lock->release.run.status != REQUEST_NO_JOB;
 
+	(void)set;
 	if (lock->state == LOCK_LOST)
 		release_lost(lock);
 	else if (lock->state == LOCK_HELD &&
@@ -186,11 +214,9 @@ back_out(struct set *set)
 		    (lock->state == LOCK_HELD && !lock->answered))
 			release_at_once(lock);
 		else
-			release_one(lock, 0);
+			release_one(set, lock, 0);
 	}
 }
-
-static void step_held(struct set *set);
 
 /* The last one is held only while all leases are fresh: a lease that was taken
  * long ago and cannot be renewed would stop the job as soon as it has started.
@@ -208,14 +234,11 @@ go_on(struct set *set)
 		acquire_start(&set->locks[set->at]);
 		return;
 	}
-	left_ms = first_end(set) - clock_now();
-	if (set->count == 1 || left_ms >= lock->config->ttl_ms / 3) {
-		set->state = LOCK_HELD;
-		set->acquired_at = lock->acquired_at;
-		step_held(set);
-	} else if (left_ms <= 0) {
+	left_ms = proven_until(set) - clock_now();
+	if (set->count == 1 || left_ms >= lock->config->ttl_ms / 3)
+		set_hold(set);
+	else if (left_ms <= 0)
 		back_out(set);
-	}
 }
 
 static void
@@ -230,7 +253,7 @@ step_acquiring(struct set *set)
 		back_out(set);
 	else if (!set->backing_out)
 		go_on(set);
-	if (set->backing_out && all_settled(set)) {
+	if (set->backing_out && set_is_settled(set)) {
 		set->failure = current->failure;
 		if (set->failure != 0)
 			set->state = LOCK_FAILED;
@@ -240,14 +263,20 @@ step_acquiring(struct set *set)
 	set->answered = set->about->answered;
 }
 
+static void
+begin_acquire(struct set *set)
+{
+	set->at = 0;
+	look_at(set, set->locks);
+	acquire_start(&set->locks[0]);
+}
+
 void
 set_acquire(struct set *set)
 {
 	set->state = LOCK_ACQUIRING;
-	set->at = 0;
 	set->backing_out = false;
-	look_at(set, set->locks);
-	acquire_start(&set->locks[0]);
+	set->rule->begin(set);
 }
 
 /* --- hold ------------------------------------------------------------- */
@@ -271,34 +300,64 @@ confirm_leases(struct set *set)
 	}
 }
 
-/* All are renewed with the one whose turn comes first, so that we wake up once
- * for all. They are about the lock whose lease is in the greatest danger. */
-static void
-step_held(struct set *set)
+/* The lock whose lease is in the greatest danger. */
+static const struct lock *
+find_worst(const struct set *set)
 {
-	const struct lock *lost = find_lost(set);
-	const struct lock *worst = &set->locks[0];
-	int64_t renewal_at = CLOCK_NEVER;
+	const struct lock *worst = set->locks;
 
-	set->answered = true;
-	set->valid_until = first_end(set);
 	for (size_t i = 0; i < set->count; i++) {
 		const struct lock *lock = &set->locks[i];
 
-		set->answered = set->answered && lock->answered;
-		renewal_at = clock_min(renewal_at, lease_renewal_at(lock));
 		if (lock->answered != worst->answered
 			? !lock->answered
 			: lock->valid_until < worst->valid_until)
 			worst = lock;
 	}
-	look_at(set, lost != NULL ? lost : worst);
-	if (lost != NULL)
+	return worst;
+}
+
+/* All are renewed with the one whose turn comes first, so that we wake up once
+ * for all. */
+static void
+step_held(struct set *set)
+{
+	const struct lock *lost = find_lost(set);
+	int64_t renewal_at = CLOCK_NEVER;
+	size_t losses = 0, answered = 0;
+
+	/* A vote that is planted again has proven nothing, but the majority has
+	 * before. */
+	if (proven_until(set) > set->valid_until)
+		set->valid_until = proven_until(set);
+	for (size_t i = 0; i < set->count; i++) {
+		const struct lock *lock = &set->locks[i];
+
+		losses += lock->state == LOCK_LOST;
+		answered += lock->state == LOCK_HELD && lock->answered;
+		renewal_at = clock_min(renewal_at, lease_renewal_at(lock));
+	}
+	set->answered = answered >= set->need;
+	if (losses >= set->fatal)
 		set->state = LOCK_LOST;
+	look_at(set, set->state == LOCK_LOST ? lost : find_worst(set));
 	for (size_t i = 0; set->count > 1 && i < set->count; i++)
 		lease_renew_at(&set->locks[i], renewal_at);
 	if (set->confirm_since != 0)
 		confirm_leases(set);
+	if (set->rule->step_held != NULL)
+		set->rule->step_held(set);
+}
+
+void
+set_hold(struct set *set)
+{
+	set->state = LOCK_HELD;
+	for (size_t i = 0; i < set->count; i++)
+		if (set->locks[i].state == LOCK_HELD &&
+		    set->locks[i].acquired_at > set->acquired_at)
+			set->acquired_at = set->locks[i].acquired_at;
+	step_held(set);
 }
 
 void
@@ -339,7 +398,7 @@ step_releasing(struct set *set)
 				set->outcome = LOCK_UNCONFIRMED;
 		}
 	}
-	if (all_settled(set))
+	if (set_is_settled(set))
 		set->state = LOCK_RELEASED;
 }
 
@@ -350,9 +409,9 @@ set_release(struct set *set, int64_t keep_until, const struct request_run *run)
 	for (size_t i = set->count; i-- > 0;) {
 		set->locks[i].release.run = *run;
 		set->locks[i].release.is_proven = set->confirmed;
-		release_one(&set->locks[i], keep_until);
+		set->rule->release(set, &set->locks[i], keep_until);
 	}
-	step_releasing(set);
+	set->rule->step_releasing(set);
 }
 
 void
@@ -361,13 +420,15 @@ set_correct(struct set *set, const struct request_run *run)
 	set->state = LOCK_RELEASING;
 	for (size_t i = 0; i < set->count; i++)
 		release_correct(&set->locks[i], run);
-	step_releasing(set);
+	set->rule->step_releasing(set);
 }
 
 void
 set_skip(struct set *set)
 {
-	set->locks[set->at].release.is_skip = true;
+	for (size_t i = 0; i < set->count; i++)
+		set->locks[i].release.is_skip =
+		    i == set->at || set_is_majority(set);
 	set_cancel(set);
 }
 
@@ -376,19 +437,26 @@ set_cancel(struct set *set)
 {
 	if (set->state == LOCK_RELEASED)
 		return;
+	if (set->rule->explain != NULL)
+		set->rule->explain(set);
 	set->state = LOCK_RELEASING;
 	for (size_t i = set->count; i-- > 0;)
 		release_at_once(&set->locks[i]);
-	step_releasing(set);
+	set->rule->step_releasing(set);
 }
 
 void
 set_step(struct set *set)
 {
 	if (set->state == LOCK_ACQUIRING)
-		step_acquiring(set);
+		set->rule->step_acquiring(set);
 	else if (set->state == LOCK_HELD || set->state == LOCK_LOST)
 		step_held(set);
 	else if (set->state == LOCK_RELEASING)
-		step_releasing(set);
+		set->rule->step_releasing(set);
 }
+
+const struct set_rule rule_all = {.begin = begin_acquire,
+    .step_acquiring = step_acquiring,
+    .release = release_one,
+    .step_releasing = step_releasing};

@@ -1,8 +1,13 @@
-/* A set of locks, all or none, with the states of a lock. They are acquired one
- * after the other in the order of their keys, whatever order was given: sets
- * that overlap cannot deadlock. They are released in reverse. Losing one is
- * losing all, but the others stay held until they are released. See SEVERAL
- * KEYS in rlockrun-protocol(7). */
+/* n locks, of which k are needed, with the states of a lock. The rest is a
+ * rule:
+ *
+ * Several keys: all are needed. They are acquired one after the other in the
+ * order of their keys, whatever order was given: sets that overlap cannot
+ * deadlock. They are released in reverse. Losing one is losing all, but the
+ * others stay held until they are released. See SEVERAL KEYS in
+ * rlockrun-protocol(7).
+ *
+ * One key on several servers: a majority is needed. See redlock.h. */
 #ifndef SET_H
 #define SET_H
 
@@ -13,6 +18,29 @@
 #include "base/loop.h"
 #include "lock/lock.h"
 
+enum { SET_LOCKS_MAX = 32 };
+
+struct set;
+struct redlock;
+
+/* What differs between a set of keys and one of servers. Where NULL is allowed
+ * there is nothing to do. */
+struct set_rule {
+	/* Of so many locks, how many make the lock. */
+	size_t (*need)(size_t count);
+	int (*init)(struct set *set);  /* 0, or -1 with errno; or NULL */
+	void (*fini)(struct set *set); /* or NULL */
+	void (*begin)(struct set *set);
+	void (*step_acquiring)(struct set *set);
+	/* After the facts are up to date, HELD or LOST; or NULL. */
+	void (*step_held)(struct set *set);
+	void (*release)(struct set *set, struct lock *lock, int64_t keep_until);
+	void (*step_releasing)(struct set *set);
+	/* Brings the error up to date, as the set is cancelled; or NULL. */
+	void (*explain)(struct set *set);
+};
+extern const struct set_rule rule_all; /* the other one: redlock.h */
+
 struct set {
 	/* Facts, to be read only. */
 	enum lock_state state;
@@ -21,11 +49,12 @@ struct set {
 				    * waited for, has failed, is lost, or its
 				    * lease is in the greatest danger */
 	const char *error;	   /* of the last thing that went wrong */
-	bool answered;		   /* all last contacts succeeded */
-	int64_t acquired_at;	   /* all of them */
-	int64_t valid_until;	   /* all leases hold until then, proven */
+	bool answered;		   /* enough of the last contacts succeeded */
+	int64_t acquired_at;	   /* enough of them */
+	int64_t valid_until;	   /* enough leases hold until then, proven */
 	bool confirmed;		   /* all were held after set_confirm */
-	/* LOCK_WAS_LOST or LOCK_UNCONFIRMED: at least one of them is. */
+	/* Of several keys: LOCK_WAS_LOST or LOCK_UNCONFIRMED if at least one of
+	 * them is. Of several servers: what a majority says. */
 	enum lock_released outcome;
 	/* This one was lost while others were waited for, so all started over.
 	 * The caller clears it. */
@@ -33,17 +62,23 @@ struct set {
 
 	struct loop *loop;
 	const struct lock_config *configs;
-	struct lock *locks; /* by key */
+	const struct set_rule *rule;
+	struct lock *locks; /* by key, or as the servers */
 	size_t count;
 	size_t keys;
-	size_t at;	       /* ACQUIRING: those before it are held */
-	int64_t confirm_since; /* HELD: when that was asked, or 0 */
-	bool backing_out;      /* ACQUIRING: they are being released again */
+	size_t need;		 /* so many make the lock */
+	size_t fatal;		 /* so many losses are its loss */
+	struct loop_timer timer; /* only wakes whoever runs the loop */
+	struct redlock *redlock; /* of rule_majority */
+	const char *label;	 /* of all servers, or NULL: there is one */
+	size_t at;		 /* ACQUIRING: those before it are held */
+	int64_t confirm_since;	 /* HELD: when that was asked, or 0 */
+	bool backing_out;	 /* ACQUIRING: they are being released again */
 };
 
-/* The configs, in the order given and with no key twice, must outlive the set.
- * 0, or -1 with errno. */
-int set_init(struct set *set, struct loop *loop,
+/* The configs, in the order given, must outlive the set: one for each key, or
+ * for each server that votes on the only key. 0, or -1 with errno. */
+int set_init(struct set *set, struct loop *loop, const struct set_rule *rule,
     const struct lock_config *configs, size_t count);
 void set_fini(struct set *set);
 
@@ -78,7 +113,8 @@ void set_cancel(struct set *set);
 /* The same, as the wait is over: the lock that was waited for remembers it. */
 void set_skip(struct set *set);
 
-/* The lock of a key, by its place in the configs. */
+/* The lock of a key, by its place in the configs. Of several servers, the one
+ * that stands for all. */
 const struct lock *set_lock(const struct set *set, size_t key);
 
 /* The servers of that lock, for messages. */
@@ -89,5 +125,12 @@ bool set_is_majority(const struct set *set);
 
 /* ACQUIRING: the last contact succeeded, and the connection lasts. */
 bool set_is_calm(const struct set *set);
+
+/* --- for the rules alone -------------------------------------------------- */
+
+/* ACQUIRING -> HELD. */
+void set_hold(struct set *set);
+/* Nothing is under way. */
+bool set_is_settled(const struct set *set);
 
 #endif

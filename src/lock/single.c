@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "lock/answer.h"
-#include "lock/member.h"
+#include "redis/way.h"
 
 /* A connection, and the renewal on it. */
 struct link {
@@ -20,12 +20,10 @@ struct link {
 
 struct single {
 	struct loop *loop;
-	const struct endpoint *endpoint;
-	const char *key;
+	const struct lock_config *config;
 	struct link links[2];
 	struct link *in_use;
 	/* What is asked: */
-	enum ask ask;
 	int replicas;
 	reply_handler *on_reply;
 	void (*on_quiet)(void *arg);
@@ -34,18 +32,17 @@ struct single {
 };
 
 struct single *
-single_new(struct loop *loop, const struct endpoint *endpoint, const char *key)
+single_new(struct loop *loop, const struct lock_config *config)
 {
 	struct single *single = calloc(1, sizeof(*single));
 
 	if (single == NULL)
 		return NULL;
-	*single =
-	    (struct single){.loop = loop, .endpoint = endpoint, .key = key};
+	*single = (struct single){.loop = loop, .config = config};
 	single->links[0].single = single;
 	single->links[1].single = single;
 	single->in_use = &single->links[0];
-	single->in_use->server = way_new(loop, endpoint, key);
+	single->in_use->server = way_new(loop, config->server, config->key);
 	if (single->in_use->server != NULL)
 		return single;
 	free(single);
@@ -78,6 +75,33 @@ drop_link(struct link *link)
 		way_drop(link->server);
 }
 
+/* WAIT behind the command will be refused the next time, too. */
+static bool
+denies_wait(const struct reply *reply)
+{
+	const char *error = value_error(reply->acks);
+
+	return error != NULL && reply_judge_error(error) == VERDICT_REFUSED;
+}
+
+bool
+single_lacks_replicas(const struct reply *reply, int replicas,
+    char why[SINGLE_WORDS_MAX])
+{
+	const char *error = value_error(reply->acks);
+	int count = answer_replicas(reply->acks);
+
+	if (count >= replicas)
+		return false;
+	if (error != NULL)
+		snprintf(why, SINGLE_WORDS_MAX, SINGLE_NEEDS_WAIT ": %s",
+		    error);
+	else
+		snprintf(why, SINGLE_WORDS_MAX,
+		    "%d of %d replicas have the lock", count, replicas);
+	return true;
+}
+
 static enum answer_vote
 vote_of(const struct reply *reply)
 {
@@ -93,24 +117,25 @@ static void
 deliver_single(struct single *single, const struct reply *received)
 {
 	struct reply reply = *received;
-	char why[MEMBER_WORDS_MAX], label[512];
+	char why[SINGLE_WORDS_MAX], label[512];
 	bool lacking = reply.kind == REPLY_VALUE &&
-		       member_lacks_replicas(&reply, single->replicas, why) &&
+		       single_lacks_replicas(&reply, single->replicas, why) &&
 		       vote_of(&reply) == ANSWER_YES;
 
-	if (lacking && member_denies_wait(&reply)) {
+	if (lacking && denies_wait(&reply)) {
 		reply.kind = REPLY_NO_ACCESS;
 		reply.error = value_error(reply.acks);
 		reply.label = label;
-		snprintf(label, sizeof(label), "%.400s: " MEMBER_NEEDS_WAIT,
+		snprintf(label, sizeof(label), "%.400s: " SINGLE_NEEDS_WAIT,
 		    received->label);
 	} else if (lacking) {
 		reply.kind = REPLY_TOO_FEW;
 		reply.value = NULL;
-		reply.partial = single->ask == ASK_GRANT;
 		reply.failure = single->error;
-		snprintf(single->error, sizeof(single->error),
-		    "not safe on %.512s: %s", reply.label, why);
+		snprintf(single->error, sizeof(single->error), "%s %.512s: %s",
+		    config_is_vote(single->config) ? "not counted"
+						   : "not safe on",
+		    reply.label, why);
 	}
 	single->on_reply(single->arg, &reply);
 	if (reply.kind == REPLY_TOO_FEW)
@@ -121,12 +146,12 @@ deliver_single(struct single *single, const struct reply *received)
 static bool
 is_decisive(const struct single *single, const struct reply *reply)
 {
-	char why[MEMBER_WORDS_MAX];
+	char why[SINGLE_WORDS_MAX];
 	enum answer_vote vote = vote_of(reply);
 
 	return vote != ANSWER_ABSENT && reply->kind == REPLY_VALUE &&
 	       (vote != ANSWER_YES ||
-		   !member_lacks_replicas(reply, single->replicas, why));
+		   !single_lacks_replicas(reply, single->replicas, why));
 }
 
 static bool
@@ -190,8 +215,8 @@ ask_again(struct single *single, const struct command *command)
 	if (single->in_use->state != LINK_AWAITED)
 		return -1;
 	if (second->server == NULL)
-		second->server =
-		    way_new(single->loop, single->endpoint, single->key);
+		second->server = way_new(single->loop, single->config->server,
+		    single->config->key);
 	if (second->server == NULL)
 		return -1;
 	drop_link(second);
@@ -205,7 +230,6 @@ single_send(struct single *single, const struct command *command, enum ask ask)
 	case ASK_GRANT:
 	case ASK_RENEW:
 		single->error[0] = '\0';
-		single->ask = ask;
 		single->replicas = command->replicas;
 		single->on_reply = command->on_reply;
 		single->arg = command->arg;
@@ -219,11 +243,8 @@ single_send(struct single *single, const struct command *command, enum ask ask)
 		single->on_quiet = NULL;
 		drop_link(other_link(single->in_use));
 		return way_send(single->in_use->server, command, 1);
-	case ASK_SEND:
-	case ASK_UNDO:
-		return way_send(single->in_use->server, command, 1);
 	default:
-		return 0;
+		return way_send(single->in_use->server, command, 1);
 	}
 }
 
@@ -254,4 +275,29 @@ struct way *
 single_server(const struct single *single)
 {
 	return single->in_use->server;
+}
+
+bool
+single_is_up(const struct single *single)
+{
+	return way_is_up(single->in_use->server);
+}
+
+const char *
+single_label(const struct single *single)
+{
+	return way_label(single->in_use->server);
+}
+
+void
+single_reject(struct single *single)
+{
+	way_reject(single->in_use->server);
+}
+
+int64_t
+single_rests_until(const struct single *single, const char **why)
+{
+	*why = way_error(single->in_use->server);
+	return way_rests_until(single->in_use->server);
 }

@@ -1,6 +1,6 @@
-/* The only server of a lock. Commands and replies go straight through, but for
- * two things: what too few replicas have counts as not done, and a renewal that
- * is overdue can be sent once more on a second connection. */
+/* The server of a lock. Commands and replies go straight through, but for two
+ * things: what too few replicas have counts as not done, and a renewal that is
+ * overdue can be sent once more on a second connection. */
 #ifndef SINGLE_H
 #define SINGLE_H
 
@@ -8,16 +8,14 @@
 
 #include "base/loop.h"
 #include "lock/ask.h"
+#include "lock/config.h"
 #include "redis/command.h"
-#include "redis/url.h"
-#include "redis/way.h"
 
 struct single;
+struct way;
 
-/* The endpoint must outlive it. All commands are about that key. NULL when
- * memory is out. */
-struct single *single_new(struct loop *loop, const struct endpoint *endpoint,
-    const char *key);
+/* The config must outlive it. NULL when memory is out. */
+struct single *single_new(struct loop *loop, const struct lock_config *config);
 void single_free(struct single *single);
 
 /* A grant or a renewal that fewer than command->replicas have is delivered as
@@ -33,11 +31,27 @@ int single_send(struct single *single, const struct command *command,
 bool single_await_renewals(struct single *single, bool keep,
     void (*on_quiet)(void *arg));
 
-/* The connection that is in use. */
+/* As those of way.h, of the connection that is in use. */
 struct way *single_server(const struct single *single);
-
-/* As those of server.h. */
-void single_drop(struct single *single);
+bool single_is_up(const struct single *single);
+const char *single_label(const struct single *single);
 const char *single_error(const struct single *single);
+/* why: how its last connection ended. */
+int64_t single_rests_until(const struct single *single, const char **why);
+/* Of both. */
+void single_drop(struct single *single);
+/* As way_reject. */
+void single_reject(struct single *single);
+
+/* Room for why something does not count. */
+#define SINGLE_WORDS_MAX 192
+
+/* What an error reply to WAIT means. */
+#define SINGLE_NEEDS_WAIT "--wait-replicas needs WAIT"
+
+/* For the reply to a command with so many replicas: fewer have what it did. The
+ * reason goes into why. */
+bool single_lacks_replicas(const struct reply *reply, int replicas,
+    char why[SINGLE_WORDS_MAX]);
 
 #endif

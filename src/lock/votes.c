@@ -1,6 +1,17 @@
 #include "lock/votes.h"
 
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "redis/info.h"
+#include "redis/reply.h"
+#include "redis/way.h"
+
 enum { PATIENCE_MIN_MS = 50, PATIENCE_MAX_MS = 500 };
+
+/* --- when the votes decide ---------------------------------------------- */
 
 size_t
 votes_majority(size_t size)
@@ -15,7 +26,7 @@ votes_patience_ms(int64_t ttl_ms)
 
 	if (ms < PATIENCE_MIN_MS)
 		return PATIENCE_MIN_MS;
-	return ms < PATIENCE_MAX_MS ? ms : PATIENCE_MAX_MS;
+	return clock_min(ms, PATIENCE_MAX_MS);
 }
 
 bool
@@ -27,8 +38,8 @@ votes_never_agree(const struct votes *votes)
 /* A majority grants the lock, or it cannot any more. Then enough votes are
  * waited for to say whether the lock is held by others, or servers have failed.
  */
-static enum votes_decision
-decide_grant(const struct votes *votes)
+enum votes_decision
+votes_decide(const struct votes *votes)
 {
 	size_t majority = votes_majority(votes->size);
 
@@ -49,44 +60,171 @@ decide_grant(const struct votes *votes)
 	return VOTES_FAILED;
 }
 
-/* A majority still has the lock, or has lost it. */
-static enum votes_decision
-decide_renewal(const struct votes *votes)
-{
-	size_t majority = votes_majority(votes->size);
-
-	if (votes->yes >= majority)
-		return VOTES_YES;
-	if (votes->no >= majority)
-		return VOTES_NO;
-	if (votes->yes + votes->out >= majority ||
-	    votes->no + votes->out >= majority)
-		return VOTES_WAIT;
-	return VOTES_FAILED;
-}
-
 /* A majority has freed it, as replicas know, and the other releases are on
- * their way, or all have voted. */
-static enum votes_decision
-decide_release(const struct votes *votes)
+ * their way, or have had their time. */
+enum votes_decision
+votes_decide_release(const struct votes_releases *releases)
 {
-	size_t majority = votes_majority(votes->size);
+	size_t majority = votes_majority(releases->size);
+	bool is_lost = releases->lost >= majority;
+	bool is_freed = releases->freed > 0 &&
+			releases->freed + releases->denied >= majority;
 
-	if (votes->yes - votes->unreplicated >= majority && votes->unsent == 0)
+	if (releases->replicated >= majority && releases->unsent == 0)
 		return VOTES_YES;
-	if (votes->out > 0)
+	if (releases->open > 0 && !(releases->over && (is_lost || is_freed)))
 		return VOTES_WAIT;
-	if (votes->lost >= majority)
+	if (is_lost)
 		return VOTES_NO;
-	return votes->yes > 0 && votes->yes + votes->no >= majority
-		   ? VOTES_YES
-		   : VOTES_FAILED;
+	return is_freed ? VOTES_YES : VOTES_FAILED;
 }
 
-enum votes_decision
-votes_decide(enum ask ask, const struct votes *votes)
+/* --- which server it is -------------------------------------------------- */
+
+/* The server takes the difference of two clocks that are cut to whole seconds:
+ * it may be up for a second less. A server that is busy with itself can be
+ * asked again. */
+static void
+on_info(void *arg, const struct reply *reply)
 {
-	if (ask == ASK_GRANT)
-		return decide_grant(votes);
-	return ask == ASK_RENEW ? decide_renewal(votes) : decide_release(votes);
+	struct vote *vote = arg;
+	const char *info = value_text(reply->value);
+	const char *error = value_error(reply->value);
+	int64_t seconds = info_number(info, "uptime_in_seconds");
+
+	info_text(info, "run_id", vote->run_id, sizeof(vote->run_id));
+	vote->obstacle[0] = '\0';
+	vote->known = vote->run_id[0] != '\0' && seconds >= 0 &&
+		      seconds <= NUM_DURATION_MAX_MS / 1000;
+	if (vote->known) {
+		vote->started_at =
+		    clock_now() - (seconds > 0 ? seconds - 1 : 0) * 1000;
+		snprintf(vote->label, sizeof(vote->label), "%s", reply->label);
+	} else if (reply->value != NULL &&
+		   (error == NULL ||
+		       reply_judge_error(error) != VERDICT_RETRY)) {
+		snprintf(vote->obstacle, sizeof(vote->obstacle),
+		    "cannot be identified by INFO (+info): %s",
+		    error != NULL ? error : "no run_id and no uptime in it");
+	}
+}
+
+void
+vote_introduce(struct vote *vote, const struct lock *lock)
+{
+	static const char *const words[] = {"INFO", "server", NULL};
+	const struct lock_config *config = lock->config;
+	int64_t now = clock_now();
+	const struct command command = {.words = words,
+	    .deadline = now + 2 * config->try_ms + config->replicas_ms,
+	    .counts_until = now + config->replicas_ms + config->vote_ms,
+	    .on_reply = on_info,
+	    .arg = vote,
+	    .more = true};
+
+	vote->known = vote->known && single_is_up(lock->single);
+	if (!vote->known)
+		way_send(single_server(lock->single), &command, 1);
+}
+
+/* --- how a server stands -------------------------------------------------- */
+
+__attribute__((format(printf, 2, 3))) static void
+say(struct vote *vote, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(vote->why, sizeof(vote->why), format, arguments);
+	va_end(arguments);
+}
+
+/* One server behind two addresses would be a majority of itself. In a cluster
+ * another node may have answered than the one that was identified. A server
+ * whose connection has ended may have restarted, and forgotten the grant. */
+static enum vote_kind
+judge_grant(struct vote *vote, const struct lock *lock)
+{
+	const char *label = single_label(lock->single);
+	int64_t up_ms = clock_now() - vote->started_at;
+
+	if (vote->obstacle[0] != '\0') {
+		say(vote, "not counted %.120s: %.180s", label, vote->obstacle);
+		return VOTE_UNUSABLE;
+	}
+	if (!vote->known ||
+	    strncmp(vote->label, label, sizeof(vote->label) - 1) != 0)
+		say(vote, "not counted %.120s: it is not identified yet",
+		    label);
+	else if (up_ms < lock->config->min_uptime_ms)
+		say(vote,
+		    "not counted %.120s: up for %.1f s only, so it abstains "
+		    "(--min-uptime)",
+		    label, (double)up_ms / 1000);
+	else if (!single_is_up(lock->single))
+		say(vote, "not counted %.120s: its connection has ended since",
+		    label);
+	else if (clock_now() >= lock->valid_until)
+		say(vote, "not counted %.120s: its lease has ended", label);
+	else {
+		say(vote, "%s agrees", label);
+		return VOTE_YES;
+	}
+	return VOTE_FAILED;
+}
+
+enum vote_kind
+vote_judge(struct vote *vote, const struct lock *lock, bool over)
+{
+	const char *label = single_label(lock->single);
+
+	if (lock->state == LOCK_HELD)
+		return judge_grant(vote, lock);
+	if (lock->state == LOCK_ACQUIRING && !over) {
+		say(vote, "%s has not answered", label);
+		return VOTE_OUT;
+	}
+	if (lock->state == LOCK_ACQUIRING)
+		say(vote, "no answer from %.120s: not within its time", label);
+	/* One that is left out of this round stands as before. */
+	if (lock->failure == 0)
+		return VOTE_SILENT;
+	switch (lock->failure) {
+	case LOCK_BUSY:
+	case LOCK_NO_OUTER:
+	case LOCK_OTHER_KIND:
+		say(vote, "%s denies it", label);
+		return VOTE_NO;
+	case LOCK_UNAVAILABLE:
+		say(vote, "%s", lock->error);
+		if (lock->vote.is_permanent)
+			return VOTE_UNREACHABLE;
+		return lock->try.silent_since == 0 ? VOTE_FAILED : VOTE_SILENT;
+	default:
+		say(vote, "%s", lock->error);
+		return VOTE_UNUSABLE;
+	}
+}
+
+/* How it stands to a renewal, or a release. */
+void
+vote_explain(struct vote *vote, const struct lock *lock)
+{
+	const char *label = single_label(lock->single);
+	bool is_ours =
+	    lock->state == LOCK_HELD || lock->release.outcome >= LOCK_FREED;
+	bool denies = lock->state == LOCK_LOST ||
+		      (lock->state == LOCK_RELEASED &&
+			  lock->release.outcome != LOCK_UNCONFIRMED);
+
+	if (!lock->answered)
+		say(vote, "%s", lock->error);
+	else if (lock->command == LOCK_OUT)
+		say(vote, "%s has not answered", label);
+	else if (is_ours)
+		say(vote, "%s agrees", label);
+	else if (denies)
+		say(vote, "%s denies it", label);
+	else
+		say(vote, "%s", lock->error);
 }

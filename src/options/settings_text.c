@@ -81,26 +81,6 @@ is_safe(const char *text)
 	return true;
 }
 
-/* A comment if it would not be read back. */
-static void
-print_value(FILE *out, const char *name, const char *value)
-{
-	enum conf_form form =
-	    is_safe(value) ? conf_form_of(value) : CONF_IMPOSSIBLE;
-	char *escaped;
-
-	if (form == CONF_PLAIN) {
-		fprintf(out, "%s = %s", name, value);
-	} else if (form == CONF_QUOTED) {
-		fprintf(out, "%s = \"%s\"", name, value);
-	} else {
-		escaped = escape_text(value, ESCAPE_TEXT);
-		fprintf(out, "# %s cannot be shown as a setting: %s", name,
-		    escaped);
-		free(escaped);
-	}
-}
-
 static void
 print_origin(FILE *out, const struct settings *settings, enum option_id id)
 {
@@ -129,13 +109,27 @@ print_origin(FILE *out, const struct settings *settings, enum option_id id)
 	}
 }
 
+/* A comment if it would not be read back. */
 static void
 print_line(FILE *out, const struct settings *settings, enum option_id id,
     const char *value)
 {
+	const char *name = opts_table[id].longs[0];
+	enum conf_form form =
+	    is_safe(value) ? conf_form_of(value) : CONF_IMPOSSIBLE;
 	long start = ftell(out), width;
+	char *escaped;
 
-	print_value(out, opts_table[id].longs[0], value);
+	if (form == CONF_PLAIN) {
+		fprintf(out, "%s = %s", name, value);
+	} else if (form == CONF_QUOTED) {
+		fprintf(out, "%s = \"%s\"", name, value);
+	} else {
+		escaped = escape_text(value, ESCAPE_TEXT);
+		fprintf(out, "# %s cannot be shown as a setting: %s", name,
+		    escaped);
+		free(escaped);
+	}
 	width = ftell(out) - start;
 	fprintf(out, "%*s # ",
 	    width < COMMENT_COLUMN ? (int)(COMMENT_COLUMN - width) : 0, "");

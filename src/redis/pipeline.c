@@ -131,7 +131,7 @@ pipeline_is_unsent(const struct pipeline *pipeline)
 	for (size_t i = 0; i < pipeline->count; i++)
 		if (pipeline->pending[i].sent_at != CLOCK_NEVER)
 			return false;
-	return true;
+	return pipeline->count > 0;
 }
 
 /* The time that starts a lease must lie before the write, and one that is too

@@ -48,8 +48,10 @@ void pipeline_cut(struct pipeline *pipeline, size_t count, size_t length);
 int64_t pipeline_deadline(const struct pipeline *pipeline);
 /* Of the next answer. */
 struct value_limits pipeline_limits(const struct pipeline *pipeline);
-bool pipeline_is_awaited(const struct pipeline *pipeline); /* by anybody */
-bool pipeline_is_unsent(const struct pipeline *pipeline);  /* all of it */
+/* Whether anybody awaits a reply; whether there are commands, none of which is
+ * written. */
+bool pipeline_is_awaited(const struct pipeline *pipeline);
+bool pipeline_is_unsent(const struct pipeline *pipeline);
 
 /* Before a write: gives commands that were never written their sent_at. */
 void pipeline_stamp(struct pipeline *pipeline);

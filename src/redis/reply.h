@@ -18,9 +18,8 @@ enum reply_kind {
 	 * the same, as another user or in another db. */
 	REPLY_NO_ACCESS,
 	REPLY_NONE, /* nothing was received */
-	/* Only lock/quorum.h answers so, which counts as silence: */
-	REPLY_TOO_FEW,	 /* servers, or replicas, agree; it may pass */
-	REPLY_DUPLICATE, /* two addresses lead to the same server */
+	/* Only lock/single.h answers so, which counts as silence: */
+	REPLY_TOO_FEW, /* replicas have what was done; it may pass */
 };
 
 /* The server ran nothing: the same command will do, with this in its member
@@ -56,10 +55,6 @@ struct reply {
 	 * a certificate, an option or the server is changed. Never once the
 	 * server has answered, as that may be changed back. */
 	bool permanent;
-	/* Some servers may have done what was asked although the reply does
-	 * not say yes; this is to be undone. Of a release: it says yes, but
-	 * too few replicas have that on a majority. */
-	bool partial;
 };
 
 /* Room for a failure. */

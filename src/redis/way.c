@@ -82,6 +82,8 @@ way_free(struct way *way)
 	if (way == NULL)
 		return;
 	close_all(way);
+	for (size_t i = 0; i < way->moved_count; i++)
+		value_free(way->moved[i].received);
 	pipeline_fini(&way->pipeline);
 	handshake_fini(&way->handshake);
 	if (way->place != NULL && way->kind->end != NULL)
@@ -180,12 +182,15 @@ void
 way_drop(struct way *way)
 {
 	struct pending dropped[PIPELINE_MAX];
-	size_t count = way->pipeline.count;
+	size_t count = way->pipeline.count, moved_count = way->moved_count;
+	struct delivery moved[PIPELINE_MAX];
 	struct reply reply = begin_reply(way);
 	char refusal[sizeof(way->handshake.refusal)];
 	char failure[sizeof(way->error)];
 
 	memcpy(dropped, way->pipeline.pending, sizeof(dropped));
+	memcpy(moved, way->moved, sizeof(moved));
+	way->moved_count = 0;
 	memcpy(refusal, way->handshake.refusal, sizeof(refusal));
 	memcpy(failure, way->error, sizeof(failure));
 	reply.error = reply.error == NULL ? NULL : refusal;
@@ -193,6 +198,12 @@ way_drop(struct way *way)
 	reply.permanent = way->permanent;
 	pipeline_empty(&way->pipeline);
 	close_all(way);
+	for (size_t i = 0; i < moved_count; i++) {
+		reply.sent_at = CLOCK_NEVER; /* it was not run */
+		reply.tag = moved[i].reply.tag;
+		moved[i].on_reply(moved[i].arg, &reply);
+		value_free(moved[i].received);
+	}
 	for (size_t i = 0; i < count; i++) {
 		const struct pending *pending = &dropped[i];
 
@@ -440,6 +451,21 @@ heed(struct way *way, const char *error)
 	return again;
 }
 
+/* Those whose command has another owner are asked again together, in their
+ * order, once the old owner owes no reply: before that they would reach it once
+ * more. */
+static void
+deliver_moved(struct way *way)
+{
+	struct delivery moved[PIPELINE_MAX];
+	size_t count = way->moved_count;
+
+	memcpy(moved, way->moved, sizeof(moved));
+	way->moved_count = 0;
+	for (size_t i = 0; i < count; i++)
+		pipeline_deliver(&moved[i]);
+}
+
 /* A connection that is left is closed before the handler is called, so that it
  * can send to the next one. */
 static void
@@ -449,7 +475,15 @@ way_deliver(struct way *way, struct value *value)
 
 	delivery.reply.again = heed(way, value_error(value));
 	pipeline_take(&way->pipeline, value, &delivery);
+	if (delivery.reply.again == AGAIN_AT_OWNER &&
+	    delivery.on_reply != NULL && way->moved_count < PIPELINE_MAX &&
+	    pipeline_is_awaited(&way->pipeline)) {
+		way->moved[way->moved_count++] = delivery;
+		return;
+	}
 	close_if_stale(way);
+	if (way->state == WAY_CLOSED)
+		deliver_moved(way);
 	pipeline_deliver(&delivery);
 	if (way->handshake.misfit != NULL)
 		way_fail(way, "cannot use", way->handshake.misfit);

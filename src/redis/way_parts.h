@@ -61,6 +61,9 @@ struct way {
 	struct loop_timer timer;
 	struct handshake handshake;
 	struct pipeline pipeline;
+	/* Replies that ask for the owner, until the old one owes no more. */
+	struct delivery moved[PIPELINE_MAX];
+	size_t moved_count;
 	struct value_reader *reader;
 	char error[REPLY_FAILURE_MAX];
 };

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "job/process.h"
+#include "lock/redlock.h"
 #include "run/run.h"
 
 enum { PAUSE_MIN_MS = 200, TROUBLE_MIN_MS = 2000, END_DIFFERS_MS = 2000 };
@@ -197,8 +198,8 @@ report_no_history(const struct run *run, const struct lock *lock)
 static void
 watch_servers(struct run *run, const struct lock *lock)
 {
+	struct redlock_faults faults = redlock_faults(&run->set);
 	struct observer *observer = &run->observer;
-	struct quorum_faults faults = quorum_faults(lock->quorum);
 
 	if (faults.duplicates != NULL && !observer->duplicates)
 		emit(run, lock,
@@ -269,7 +270,7 @@ watch_held(struct run *run)
 	const struct set *set = &run->set;
 	const struct lock *lock = set->about;
 	const struct lock *before = observer->in_trouble;
-	bool fails = lock->state == LOCK_HELD && !lock->answered;
+	bool fails = set->state == LOCK_HELD && !set->answered;
 
 	if (run->facts->acquired_at == 0) {
 		for (size_t i = 0; i < set->keys; i++)
@@ -287,7 +288,9 @@ watch_held(struct run *run)
 	if (fails && before == NULL)
 		emit(run, lock,
 		    (struct event){.type = EVENT_RENEWAL_FAILED,
-			.ms = lock->valid_until - clock_now(),
+			.ms = (set_is_majority(set) ? set->valid_until
+						    : lock->valid_until) -
+			      clock_now(),
 			.why = set->error});
 	else if (!fails && before != NULL && lock->state == LOCK_HELD)
 		emit(run, before, (struct event){.type = EVENT_RENEWED_AGAIN});

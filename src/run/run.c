@@ -10,6 +10,7 @@
 #include "base/descriptors.h"
 #include "base/dice.h"
 #include "base/mem.h"
+#include "lock/redlock.h"
 
 /* Servers may be silent so long before the locks are released unconfirmed. */
 enum { CONFIRM_MS = 2000 };
@@ -366,24 +367,29 @@ step(struct run *run)
 	loop_timer_set(run->loop, &run->timer, run->wake_at);
 }
 
-_Static_assert(OPTS_SERVERS_MAX <= QUORUM_SERVERS_MAX, "faults of all");
+_Static_assert(OPTS_KEYS_MAX <= SET_LOCKS_MAX &&
+		   OPTS_SERVERS_MAX <= REDLOCK_SERVERS_MAX,
+    "a lock for each");
 
-/* A try gets a third of the time that servers may be silent: a reply that was
- * lost never comes, and a second connection is to have its chance. */
-static void
+/* One for each key, or for each server: their number. A try gets a third of the
+ * time that servers may be silent: a reply that was lost never comes, and a
+ * second connection is to have its chance. */
+static size_t
 configure(struct lock_config *configs, const struct opts *opts)
 {
+	bool votes = opts->server_count > 1;
+	size_t count = votes ? opts->server_count : opts->key_count;
 	int64_t try_ms = opts->server_timeout_ms;
 
 	if (opts->wait_ms > 0)
 		try_ms = clock_min(try_ms, opts->wait_ms);
 	try_ms = try_ms / 3 > TRY_MIN_MS ? try_ms / 3 : TRY_MIN_MS;
-	for (size_t i = 0; i < opts->key_count; i++)
+	for (size_t i = 0; i < count; i++)
 		configs[i] = (struct lock_config){
-		    .key = opts->keys[i].key,
-		    .name = opts->keys[i].name,
-		    .servers = opts->servers,
-		    .server_count = opts->server_count,
+		    .key = opts->keys[votes ? 0 : i].key,
+		    .name = opts->keys[votes ? 0 : i].name,
+		    .server = &opts->servers[votes ? i : 0],
+		    .vote_ms = votes ? votes_patience_ms(opts->ttl_ms) : 0,
 		    .min_uptime_ms = opts->min_uptime_ms,
 		    .ttl_ms = opts->ttl_ms,
 		    .server_timeout_ms = opts->server_timeout_ms,
@@ -407,6 +413,7 @@ configure(struct lock_config *configs, const struct opts *opts)
 		    .once_id = opts->once_id,
 		    .expect_ms = opts->expect_ms,
 		};
+	return count;
 }
 
 /* Unless an ending comes up, the run can begin. */
@@ -414,15 +421,17 @@ static void
 set_up(struct run *run, struct signals *signals)
 {
 	int64_t splay_ms;
+	size_t count;
 
 	if (has_job(run) && guard_init(&run->guard, run->loop) == -1) {
 		ending_add_unguarded(run->events, errno);
 		return;
 	}
 	relay_init(run, signals);
-	configure(run->configs, run->opts);
-	if (set_init(&run->set, run->loop, run->configs,
-		run->opts->key_count) == -1)
+	count = configure(run->configs, run->opts);
+	if (set_init(&run->set, run->loop,
+		run->opts->server_count > 1 ? &rule_majority : &rule_all,
+		run->configs, count) == -1)
 		ending_add_text(run->events, ENDING_NO_LOCK, strerror(errno));
 	else if (has_job(run))
 		command_find(run);

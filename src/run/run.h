@@ -133,7 +133,8 @@ struct run {
 
 	enum run_state state;
 	struct set set;
-	struct lock_config configs[OPTS_KEYS_MAX]; /* as opts->keys */
+	/* As opts->keys or, for one key, as opts->servers. */
+	struct lock_config configs[SET_LOCKS_MAX];
 	enum run_cover cover;
 	struct guard guard; /* not of a hold */
 	struct child child; /* likewise */

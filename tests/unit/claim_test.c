@@ -15,8 +15,7 @@
 static const struct endpoint servers[] = {{.cluster = false},
     {.cluster = true}};
 static const struct lock_config plain = {.key = "job",
-    .servers = servers,
-    .server_count = 1,
+    .server = &servers[0],
     .ttl_ms = 30000,
     .expect_ms = -1,
     .kind = &kind_exclusive,
@@ -133,23 +132,20 @@ test_tiers(void)
 {
 	static const struct {
 		const char *key;
-		size_t first, count;
+		size_t server;
 		enum claim_tier tier;
 	} rows[] = {
-	    {"job", 0, 1, CLAIM_FULL},
-	    {"a}b", 0, 1, CLAIM_FULL},
-	    {"job", 1, 1, CLAIM_FULL},
-	    {"{a}b", 1, 1, CLAIM_FULL},
-	    {"a}b", 1, 1, CLAIM_PLAIN},
-	    {"a{}b", 1, 1, CLAIM_PLAIN},
-	    {"job", 0, 2, CLAIM_FULL},
-	    {"a}b", 0, 2, CLAIM_PLAIN},
+	    {"job", 0, CLAIM_FULL},
+	    {"a}b", 0, CLAIM_FULL},
+	    {"job", 1, CLAIM_FULL},
+	    {"{a}b", 1, CLAIM_FULL},
+	    {"a}b", 1, CLAIM_PLAIN},
+	    {"a{}b", 1, CLAIM_PLAIN},
 	};
 
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		const struct lock_config config = {.key = rows[i].key,
-		    .servers = servers + rows[i].first,
-		    .server_count = rows[i].count};
+		    .server = &servers[rows[i].server]};
 
 		is_int(claim_top_tier(&config), rows[i].tier, rows[i].key);
 	}

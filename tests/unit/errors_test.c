@@ -8,7 +8,7 @@
 #define HELD "try =acquiring =held until@29698 "
 
 /* What such an error leads to. */
-enum way {
+enum course {
 	AGAIN,	    /* on the same connection */
 	ANEW,	    /* on another one */
 	REFUSED,    /* with the lock's key alone, and then: 77 */
@@ -19,7 +19,7 @@ enum way {
 };
 
 static const struct {
-	enum way acquiring, holding, releasing;
+	enum course acquiring, holding, releasing;
 	const char *error;
 	const char *shown; /* in place of the error, or NULL */
 } table[] = {
@@ -115,7 +115,7 @@ main(void)
 		const char *error = table[i].error;
 		const char *shown =
 		    table[i].shown != NULL ? table[i].shown : error;
-		enum way way = table[i].acquiring;
+		enum course way = table[i].acquiring;
 
 		play_error(ways[way].acquired, error, shown,
 		    ways[way].acquiring);

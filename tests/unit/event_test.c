@@ -441,7 +441,10 @@ test_renewals(void)
 	    .facts = &facts,
 	    .loop = &loop,
 	    .state = RUN_ACQUIRE,
-	    .set = {.about = &lock, .valid_until = 1000}};
+	    .set = {.about = &lock,
+		.state = LOCK_HELD,
+		.answered = true,
+		.valid_until = 1000}};
 
 	observer_look(&run);
 	is_int(log.types[0], EVENT_BEGUN, "the first try is sent");
@@ -455,22 +458,22 @@ test_renewals(void)
 	observer_look(&run);
 	is_int((int64_t)log.count, 2, "a renewal is emitted once");
 	is_int(log.types[1], EVENT_RENEWED, "as such");
-	lock.answered = false;
+	run.set.answered = false;
 	observer_look(&run);
 	observer_look(&run);
 	is_int((int64_t)log.count, 3, "a failure is emitted once");
 	is_int(log.types[2], EVENT_RENEWAL_FAILED, "as such");
-	lock.answered = true;
+	run.set.answered = true;
 	run.set.valid_until = 3000;
 	observer_look(&run);
 	observer_look(&run);
 	is_int((int64_t)log.count, 5, "so is the end of the trouble");
 	is_int(log.types[4], EVENT_RENEWED_AGAIN, "as such");
-	lock.answered = false;
-	lock.state = LOCK_LOST;
+	run.set.answered = false;
+	run.set.state = lock.state = LOCK_LOST;
 	observer_look(&run);
 	is_int((int64_t)log.count, 5, "a lost lock is not renewed");
-	lock.state = LOCK_HELD;
+	run.set.state = lock.state = LOCK_HELD;
 	run.guard.job.ended = true;
 	observer_look(&run);
 	is_int((int64_t)log.count, 5, "nor is one whose job has ended");

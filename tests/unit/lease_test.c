@@ -63,6 +63,11 @@ static const struct scripted_row silence[] = {
 	"start granted +10500 silent +100 silent +200 renewed",
 	"try =acquiring =held until@29698 @10500 renew! @10600 renew! @10800 "
 	"renew! until@40498"),
+    FAILS("what is no answer to a renewal is as good as none", "",
+	"start granted +10500 nonsense up +100 renewed",
+	"try =acquiring =held until@29698 @10500 renew! reject drop @10600 "
+	"renew! until@40298",
+	"cannot connect to S"),
     FAILS("why it was not renewed is told", "", "start granted +10500 silent",
 	"try =acquiring =held until@29698 @10500 renew!", "no answer from S"),
     ROW("no server for the rest of the lease: held all the same", "",
@@ -77,24 +82,39 @@ static const struct scripted_row silence[] = {
 	"start granted +10500 few +100 renewed",
 	"try =acquiring =held until@29698 @10500 renew! @10600 renew! "
 	"until@40298"),
-    ROW("several servers are asked again when a round is over", "many",
+    ROW("a vote is asked for again when its time is over", "vote",
 	"start granted +3150 +1000 few +100 renewed",
 	"try =acquiring =held until@29698 @3150 renew! @4250 renew! "
 	"until@33948"),
-    ROW("the next one comes as with one server", "many",
+    ROW("  the next one comes as with one server", "vote",
 	"start granted +3150 renewed +10500",
 	"try =acquiring =held until@29698 @3150 renew! until@32848 "
 	"@13650 renew!"),
-    ROW("a server that has come back without the lock gets it again", "many",
-	"start granted +3150 lacks renewed",
-	"try =acquiring =held until@29698 @3150 renew! plant until@32848"),
-    ROW("also when too few have renewed it", "many",
-	"start granted +3150 lacks few",
-	"try =acquiring =held until@29698 @3150 renew! plant"),
-    ROW("a nested run has none to give, and joins all again", "many nested",
-	"start granted +3150 lacks renewed +10500 lacks few",
-	"join =acquiring =held until@29698 @3150 renew! join until@32848 "
-	"@13650 renew!"),
+    ROW("  after its lease, as seldom as if it were renewed", "short vote",
+	"start granted +105 few +100 few +200 few +400 +200 few +999",
+	"try =acquiring =held until@988 @105 renew! @205 renew! @405 renew! "
+	"@805 renew! @1354 renew!"),
+    ROW("a vote that is lost is planted, and proves nothing", "vote",
+	"start granted +3150 not-ours plant granted +10500 renewed",
+	"try =acquiring =held until@29698 @3150 renew! =lost try unproven "
+	"=held @13650 renew! until@43348"),
+    ROW("  or has become another's", "vote",
+	"start granted +3150 not-ours plant busy",
+	"try =acquiring =held until@29698 @3150 renew! =lost try unproven"),
+    ROW("  with another user it is undone", "vote",
+	"start granted +3150 not-ours plant refused:granted",
+	"try =acquiring =held until@29698 @3150 renew! =lost try unproven "
+	"free drop"),
+    ROW("  who is refused may be let in the next time", "vote",
+	"start granted +3150 not-ours plant no:-NOAUTH plant again granted",
+	"try =acquiring =held until@29698 @3150 renew! =lost try unproven "
+	"drop try try! =held"),
+    ROW("  also one that was never held", "vote",
+	"start busy plant granted +10500 renewed",
+	"try =acquiring =failed:busy try =held @10500 renew! until@40198"),
+    ROW("a nested run joins again", "vote nested",
+	"start granted +3150 renewed",
+	"join =acquiring =held until@29698 @3150 renew! join until@32848"),
 };
 
 static const struct scripted_row orders[] = {
@@ -129,11 +149,7 @@ static const struct scripted_row losses[] = {
 	"start granted +10500 not-ours +20000",
 	"try =acquiring =held until@29698 @10500 renew! =lost",
 	"was taken away"),
-    FAILS("not ours on a majority: a minority keeps it, until the job is dead",
-	"many", "start granted +3150 not-ours loss",
-	"try =acquiring =held until@29698 @3150 renew! =lost free",
-	"was taken away"),
-    FAILS("with one server there is no minority", "",
+    FAILS("not ours: nothing is sent that would free it", "",
 	"start granted +10500 not-ours loss",
 	"try =acquiring =held until@29698 @10500 renew! =lost",
 	"was taken away"),

@@ -10,8 +10,7 @@
 
 static const struct endpoint server = {.cluster = false};
 static struct lock_config config = {.key = "job",
-    .servers = &server,
-    .server_count = 1,
+    .server = &server,
     .wait = true,
     .kind = &kind_exclusive,
     .expect_ms = -1,
@@ -95,7 +94,7 @@ test_uses(void)
 	const struct needs_row *row = needs_rows;
 	size_t elsewhere = 0, unused = 0;
 
-	config.server_count = 2;
+	config.vote_ms = 500;
 	for (; *row->check != '\0'; row++) {
 		enum needs_use use = needs_use_of(row, &config, &node);
 
@@ -106,7 +105,7 @@ test_uses(void)
 	}
 	is_int((int64_t)elsewhere, 1, "sentinels are elsewhere");
 	ok(unused > 0, "and some rows are about others");
-	config.server_count = 1;
+	config.vote_ms = 0;
 }
 
 /* --- the manual ------------------------------------------------------- */
@@ -152,7 +151,7 @@ commands_of(const char *check, const struct lock_config *run)
 	     row++)
 		if (run == NULL
 			? strcmp(row->check, check) == 0
-			: needs_use_of(row, run, run->servers) == NEEDS_USED)
+			: needs_use_of(row, run, run->server) == NEEDS_USED)
 			commands |= row->needs.commands;
 	if (commands & BIT(SCRIPTS))
 		commands |= BIT(EVAL);

@@ -15,11 +15,11 @@ static const struct scripted_row answers[] = {
 	"start granted release not-ours",
 	"try =acquiring =held until@29698 release =releasing "
 	"=released:was-lost"),
-    ROW("not ours when it has ended: nothing was held", "short many",
+    ROW("not ours when it has ended: nothing was held", "short vote",
 	"start granted +105 few +100 few +200 few +400 few +184 release "
 	"not-ours",
 	"try =acquiring =held until@988 @105 renew! @205 renew! @405 renew! "
-	"@805 renew! @989 release =releasing =released:not-held"),
+	"@805 renew! @989 release! =releasing =released:not-held"),
     ROW("a server that lacks the script gets it", "",
 	"start granted release again again freed",
 	"try =acquiring =held until@29698 release =releasing release! release! "
@@ -50,6 +50,10 @@ static const struct scripted_row silence[] = {
 	"start granted release silent +100 not-ours",
 	"try =acquiring =held until@29698 release =releasing @100 release! "
 	"=released:not-held"),
+    ROW("what is no answer may have freed it", "",
+	"start granted release nonsense up +100 not-ours",
+	"try =acquiring =held until@29698 release =releasing reject drop @100 "
+	"release! =released:not-held"),
     ROW("not sent: released again, and then it was lost", "",
 	"start granted down release silent up +100 not-ours",
 	"try =acquiring =held until@29698 release =releasing @100 release "
@@ -61,13 +65,13 @@ static const struct scripted_row silence[] = {
 	"start granted down release silent up +100 +3000",
 	"try =acquiring =held until@29698 release =releasing @100 release "
 	"@2100 free"),
-    ROW("several servers are not sent it twice", "many",
+    ROW("that of a vote goes as a whole, and is not sent twice", "vote",
 	"start granted release +1000",
-	"try =acquiring =held until@29698 release =releasing"),
-    ROW("several, of which some owe an answer to the try", "many",
-	"start granted owes release freed",
-	"try =acquiring =held until@29698 undo+ release =releasing "
-	"=released:freed"),
+	"try =acquiring =held until@29698 release! =releasing"),
+    ROW("a vote that was planted without a reply: released behind it", "vote",
+	"start busy plant release freed freed",
+	"try =acquiring =failed:busy try release! =releasing "
+	"=failed:busy"),
     ROW("memory is out", "", "start granted full release +100 freed",
 	"try =acquiring =held until@29698 (release) =releasing @100 release "
 	"=released:freed"),

@@ -18,8 +18,7 @@
 
 static const struct endpoint server = {.cluster = false};
 static const struct lock_config plain = {.key = "job",
-    .servers = &server,
-    .server_count = 1,
+    .server = &server,
     .ttl_ms = 30000,
     .wait = true,
     .expect_ms = -1,
@@ -43,12 +42,12 @@ begin(struct claim *claim)
 }
 
 static void
-is_made(const struct claim *claim, enum request_what which,
+is_made(const struct claim *claim, request_maker *make,
     const struct script *script, const char *words, const char *what)
 {
 	struct request request;
 
-	request_make(&request, claim, which);
+	make(&request, claim);
 	is_request(&request, script, words, what);
 }
 
@@ -69,7 +68,7 @@ is_try(const char *words, const char *what)
 	struct claim claim;
 
 	begin(&claim);
-	is_made(&claim, REQUEST_TRY, config.kind->acquire, words, what);
+	is_made(&claim, request_try, config.kind->acquire, words, what);
 	claim_fini(&claim);
 	config = plain;
 }
@@ -85,8 +84,7 @@ test_try(void)
 	is_try(TRY " 7", "one among seven at most");
 	config.max_waiters = 0;
 	is_try(TRY " 0", "one that waits only alone");
-	config.server_count = 3;
-	config.servers = (const struct endpoint[3]){server, server, server};
+	config.vote_ms = 500;
 	config.history_ms = 60000;
 	is_try(TRY " ?", "one of several servers, which have no queue");
 	config.history_ms = 86400000;
@@ -119,7 +117,7 @@ test_wait_words(void)
 		config.permits = 3; /* a word behind it */
 		config.wait = rows[i].wait;
 		begin(&claim);
-		request_make(&request, &claim, REQUEST_TRY);
+		request_try(&request, &claim);
 		is_text(request.argv[6 + 7], rows[i].word, "whether it waits");
 		request_fini(&request);
 		claim_fini(&claim);
@@ -161,22 +159,22 @@ test_tries(void)
 	config.newest = true;
 	begin(&claim);
 	claim.asked_at = clock_now() - 5000;
-	request_make(&request, &claim, REQUEST_TRY);
+	request_try(&request, &claim);
 	ok(atoll(request.argv[7 + 13]) >= 5000,
 	    "with --newest, how long it has been asked for");
 	request_fini(&request);
 	config.newest = false;
 	strcpy(claim.ticket, "17");
-	is_made(&claim, REQUEST_TRY, &script_acquire_exclusive, TRY " - - 17",
+	is_made(&claim, request_try, &script_acquire_exclusive, TRY " - - 17",
 	    "with a ticket");
 	strcpy(claim.former[0], FORMER);
 	strcpy(claim.former[1], RUN_ID);
 	claim.former_count = 2;
-	is_made(&claim, REQUEST_TRY, &script_acquire_exclusive,
+	is_made(&claim, request_try, &script_acquire_exclusive,
 	    TRY " - - 17 - - - - - " FORMER " " RUN_ID, "after two others");
 	claim.life_ms = 7200000;
 	claim.former_count = 0;
-	is_made(&claim, REQUEST_TRY, &script_acquire_exclusive,
+	is_made(&claim, request_try, &script_acquire_exclusive,
 	    TRY_KEYS " 30000 RECORD 7200000 0 W - - 17",
 	    "of a lock that is remembered longer");
 	claim_fini(&claim);
@@ -197,15 +195,15 @@ test_plain_tier(void)
 	claim.tier = CLAIM_PLAIN;
 	strcpy(claim.former[0], FORMER);
 	claim.former_count = 1;
-	is_made(&claim, REQUEST_TRY, &script_plain_acquire_counted,
+	is_made(&claim, request_try, &script_plain_acquire_counted,
 	    "1 job " TOKEN " 30000 3", "a try in the plain tier");
 	request_drop_former(&request, &claim, 0);
 	is_request(&request, &script_plain_release_counted,
 	    "1 job " FORMER " 0", "  what goes ahead");
-	is_made(&claim, REQUEST_RENEWAL, &script_renew_counted,
+	is_made(&claim, request_renewal, &script_renew_counted,
 	    "1 job " TOKEN " 30000", "  a renewal");
-	is_made(&claim, REQUEST_LIFE, NULL, "", "  nothing else has a life");
-	is_made(&claim, REQUEST_HEAD, NULL, "", "  nor is there a queue");
+	is_made(&claim, request_life, NULL, "", "  nothing else has a life");
+	is_made(&claim, request_head, NULL, "", "  nor is there a queue");
 	request_release(&request, &claim, &end);
 	is_request(&request, &script_plain_release_counted,
 	    "1 job " TOKEN " 5000", "  it");
@@ -225,15 +223,15 @@ test_renewal(void)
 
 	config = plain;
 	begin(&claim);
-	is_made(&claim, REQUEST_RENEWAL, &script_renew_exclusive,
+	is_made(&claim, request_renewal, &script_renew_exclusive,
 	    "1 job " TOKEN " 30000", "a renewal, of the lock's key alone");
-	is_made(&claim, REQUEST_LIFE, NULL, "PEXPIRE {job}:rlk:i " LIFE,
+	is_made(&claim, request_life, NULL, "PEXPIRE {job}:rlk:i " LIFE,
 	    "the life of what is known");
-	is_made(&claim, REQUEST_HEAD, NULL, "ZRANGE {job}:rlk:q 0 0",
+	is_made(&claim, request_head, NULL, "ZRANGE {job}:rlk:q 0 0",
 	    "the head of the queue");
-	is_made(&claim, REQUEST_ORDER, &script_order, "1 {job}:rlk:i",
+	is_made(&claim, request_order, &script_order, "1 {job}:rlk:i",
 	    "the look for an order");
-	is_made(&claim, REQUEST_HEAL, &script_heal,
+	is_made(&claim, request_heal, &script_heal,
 	    "6 {job}:rlk:i {job}:rlk:r {job}:rlk:q {job}:rlk:l BELL "
 	    "{job}:rlk:n:" TOKEN " hash list zset zset list set",
 	    "the types of all helper keys");
@@ -252,20 +250,20 @@ test_join(void)
 	config.outer = "x:" TOKEN ":job";
 	begin(&claim);
 	strcpy(claim.run, RUN_ID);
-	is_made(&claim, REQUEST_TRY, &script_join_exclusive,
+	is_made(&claim, request_try, &script_join_exclusive,
 	    "3 job " NESTED " {job}:rlk:i " TOKEN " 30000 " RUN_ID " 300000",
 	    "a nested run joins");
-	request_make(&request, &claim, REQUEST_TRY);
-	ok(request.tag == ANSWER_TO_JOIN, "  its answer");
+	request_try(&request, &claim);
+	ok(request.command.tag == ANSWER_TO_JOIN, "  its answer");
 	request_fini(&request);
 	claim.tier = CLAIM_PLAIN;
-	request_make(&request, &claim, REQUEST_TRY);
-	ok(request.tag == ANSWER_TO_PLAIN_JOIN, "in the plain tier");
+	request_try(&request, &claim);
+	ok(request.command.tag == ANSWER_TO_PLAIN_JOIN, "in the plain tier");
 	is_request(&request, &script_renew_exclusive, "1 job " TOKEN " 30000",
 	    "  it only renews");
 	config.kind = &kind_shared;
-	request_make(&request, &claim, REQUEST_TRY);
-	ok(request.tag == ANSWER_TO_OTHER_KIND, "in another kind");
+	request_try(&request, &claim);
+	ok(request.command.tag == ANSWER_TO_OTHER_KIND, "in another kind");
 	is_request(&request, &script_renew_exclusive, "1 job " TOKEN " 30000",
 	    "  it asks whether the outer one is there");
 	claim_fini(&claim);
@@ -287,7 +285,7 @@ is_release(const struct claim *claim, struct request_end end, const char *words,
 	struct request request;
 
 	request_release(&request, claim, &end);
-	ok(request.tag == ANSWER_TO_RELEASE, "%s: its answer", what);
+	ok(request.command.tag == ANSWER_TO_RELEASE, "%s: its answer", what);
 	is_request(&request, claim_kind(claim)->release, words, what);
 }
 
@@ -422,7 +420,7 @@ test_bytes(void)
 	config = plain;
 	config.key = "nightly-report-daily";
 	claim_init(&claim, &config);
-	request_make(&request, &claim, REQUEST_TRY);
+	request_try(&request, &claim);
 	bytes = wire_bytes(&request);
 	request_fini(&request);
 	strcpy(claim.fence, "1700000000000000");

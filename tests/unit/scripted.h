@@ -3,7 +3,7 @@
  * the script moves it. So a reply that is lost, late, doubled or wrong, at any
  * step, is a row of a table.
  *
- * Stands in for lock/quorum.c and base/dice.c, which tests with this header are
+ * Stands in for lock/single.c and base/dice.c, which tests with this header are
  * linked without, for clock_now and for answer_read: see SCRIPTED in the
  * Makefile. Chance always falls on the upper end.
  *
@@ -19,7 +19,8 @@
  *   renew         as when several locks are renewed together
  *   up, down      whether commands can be written at once
  *   rest500       it hangs up soon: no connection is to be made for so long
- *   owes, lacks   of several servers, as quorum_owes_grant, quorum_lacks_lock
+ *   plant, anew   of a vote, as lease_plant, lock_begin_anew
+ *   behind        of a vote, as release_behind
  *   full          memory is out for the next command
  *
  * and replies, each to the oldest question that has none, or with `N:` before
@@ -32,7 +33,7 @@
  *                 next one in one write
  *   drop          the connection was given up
  *   =held         the new state, with why it failed or what a release came to
- *   until@29698   the lease is proven until then
+ *   until@29698   the lease is proven until then, or `unproven`
  *   ordered       the holder is asked to stop */
 #ifndef SCRIPTED_H
 #define SCRIPTED_H
@@ -74,9 +75,9 @@ struct scripted_row {
 		what, with, steps, trace, NULL \
 	}
 
-struct quorum {
+struct single {
 	int64_t now;
-	bool is_one, is_up, owes, lacks, full, keeps;
+	bool is_up, full, keeps;
 	bool asked_twice; /* and neither is answered */
 	struct sent {
 		reply_handler *on_reply;
@@ -91,7 +92,7 @@ struct quorum {
 	int64_t rests_until;
 };
 
-static struct quorum scripted;
+static struct single scripted;
 
 /* --- what is noted ---------------------------------------------------- */
 
@@ -141,12 +142,8 @@ name_of(const struct command *command, enum ask ask)
 	    {&script_ring, "notify"}, {&script_order, "order"},
 	    {&script_heal, "heal"}};
 
-	if (ask == ASK_PLANT)
-		return "plant";
 	if (ask == ASK_RENEW_AGAIN)
 		return "renew-again";
-	if (ask == ASK_UNDO)
-		return "undo";
 	if (command->script == &script_release_exclusive)
 		return ask == ASK_SEND	  ? "free"
 		       : is_late(command) ? "late-release"
@@ -195,8 +192,9 @@ __wrap_answer_read(struct answer *answer, enum answer_to asked,
     const struct value *reply)
 {
 	(void)asked, (void)reply;
-	*answer = *said;
-	return true;
+	if (said != NULL)
+		*answer = *said;
+	return said != NULL;
 }
 
 int64_t dice_between(int64_t low, int64_t high);
@@ -207,125 +205,116 @@ dice_between(int64_t low, int64_t high)
 	return high;
 }
 
-struct quorum *
-quorum_new(struct loop *loop, const struct lock_config *config,
-    void (*on_stray)(void *arg), void (*on_again)(void *arg), void *arg)
+struct single *
+single_new(struct loop *loop, const struct lock_config *config)
 {
-	(void)loop, (void)config, (void)on_stray, (void)on_again, (void)arg;
+	(void)loop, (void)config;
 	return &scripted;
 }
 
 void
-quorum_free(struct quorum *quorum)
+single_free(struct single *single)
 {
-	(void)quorum;
+	(void)single;
 }
 
 int
-quorum_send(struct quorum *quorum, const struct command *command, enum ask ask)
+single_send(struct single *single, const struct command *command, enum ask ask)
 {
 	const char *name = name_of(command, ask);
-	struct sent *sent = &quorum->sent[quorum->count];
+	struct sent *sent = &single->sent[single->count];
 
 	if (is_companion(name))
 		return 0;
-	if (quorum->full) {
-		quorum->full = false;
+	if (single->full) {
+		single->full = false;
 		note("(%s)", name);
 		return -1;
 	}
 	note("%s%s%s", name, command->again != AGAIN_NO ? "!" : "",
 	    command->more ? "+" : "");
 	if (ask == ASK_RENEW_AGAIN)
-		quorum->asked_twice = true;
+		single->asked_twice = true;
 	if (command->on_reply == NULL || ask == ASK_RENEW_AGAIN)
 		return 0;
 	*sent = (struct sent){.on_reply = command->on_reply,
 	    .arg = command->arg,
 	    .is_ring = strcmp(name, "BLPOP") == 0,
-	    .at = quorum->is_up ? quorum->now : CLOCK_NEVER};
-	quorum->count++;
+	    .at = single->is_up ? single->now : CLOCK_NEVER};
+	single->count++;
 	return 0;
 }
 
 bool
-quorum_lacks_lock(const struct quorum *quorum)
-{
-	return quorum->lacks;
-}
-
-bool
-quorum_owes_grant(const struct quorum *quorum)
-{
-	return quorum->owes;
-}
-
-bool
-quorum_await_renewals(struct quorum *quorum, bool keep,
+single_await_renewals(struct single *single, bool keep,
     void (*on_quiet)(void *arg))
 {
 	(void)on_quiet;
-	return quorum->asked_twice || (keep && quorum->keeps);
+	return single->asked_twice || (keep && single->keeps);
 }
 
 bool
-quorum_is_one(const struct quorum *quorum)
+single_is_up(const struct single *single)
 {
-	return quorum->is_one;
-}
-
-bool
-quorum_is_up(const struct quorum *quorum)
-{
-	return quorum->is_up;
+	return single->is_up;
 }
 
 int64_t
-quorum_rests_until(const struct quorum *quorum, const char **why)
+single_rests_until(const struct single *single, const char **why)
 {
 	*why = "lost the connection to S: closed by the server";
-	return quorum->rests_until;
+	return single->rests_until;
 }
 
 static void answer_none(struct sent *sent, bool permanent);
 
 void
-quorum_reject(struct quorum *quorum)
+single_reject(struct single *single)
 {
-	quorum_drop(quorum);
+	note("reject");
+	single_drop(single);
 }
 
 /* As server_drop: all that is unanswered gets a reply before it returns. */
 void
-quorum_drop(struct quorum *quorum)
+single_drop(struct single *single)
 {
-	size_t count = quorum->count;
+	size_t count = single->count;
 
 	note("drop");
-	quorum->is_up = false;
+	single->is_up = false;
 	for (size_t i = 0; i < count; i++)
-		if (!quorum->sent[i].answered)
-			answer_none(&quorum->sent[i], false);
+		if (!single->sent[i].answered)
+			answer_none(&single->sent[i], false);
 }
 
 const char *
-quorum_error(struct quorum *quorum)
+single_error(const struct single *single)
 {
-	return quorum->is_up ? "" : "cannot connect to S";
+	return single->is_up ? "" : "cannot connect to S";
 }
 
 const char *
-quorum_label(const struct quorum *quorum)
+single_label(const struct single *single)
 {
-	(void)quorum;
+	(void)single;
 	return "S";
 }
 
-struct quorum_faults
-quorum_faults(struct quorum *quorum)
+/* These are for others than a lock. */
+struct way *
+single_server(const struct single *single)
 {
-	(void)quorum;
-	return (struct quorum_faults){.duplicates = NULL};
+	(void)single;
+	return NULL;
+}
+
+bool
+single_lacks_replicas(const struct reply *reply, int replicas,
+    char why[SINGLE_WORDS_MAX])
+{
+	(void)reply, (void)replicas, (void)why;
+	return false;
 }
 
 /* --- replies ---------------------------------------------------------- */
@@ -382,13 +371,12 @@ answer_error(struct sent *sent, enum reply_kind kind, const char *words)
 /* That of a refused login, with the answer of the script all the same. */
 static inline void
 answer_value(struct sent *sent, const struct answer *answer,
-    enum reply_kind kind, bool partial)
+    enum reply_kind kind)
 {
 	struct value *value =
 	    value_of(sent->is_ring ? "*2\r\n$1\r\nb\r\n$1\r\n1\r\n" : ":1\r\n");
 	struct reply reply = {.kind = kind,
 	    .value = value,
-	    .partial = partial,
 	    .error = kind == REPLY_NO_ACCESS ? "NOPERM no permission" : NULL};
 
 	said = answer;
@@ -462,15 +450,11 @@ question(const char **word)
 	return NULL;
 }
 
-/* `refused:` is a server that has refused AUTH or SELECT before, `some:` one of
- * several that have granted it although the reply does not say yes. */
+/* `refused:` is a server that has refused AUTH or SELECT before. */
 static inline bool
 answer_by(struct sent *sent, const char *word)
 {
 	enum reply_kind kind = REPLY_VALUE;
-	bool some = strncmp(word, "some:", 5) == 0;
-
-	word += some ? 5 : 0;
 	if (strncmp(word, "refused:", 8) == 0) {
 		kind = REPLY_NO_ACCESS;
 		word += 8;
@@ -484,23 +468,22 @@ answer_by(struct sent *sent, const char *word)
 			if (strcmp(word, "ordered") == 0)
 				memcpy(answer.ordered, lock->claim.token,
 				    sizeof(answer.ordered));
-			answer_value(sent, &answer, kind, some);
+			answer_value(sent, &answer, kind);
 			return true;
 		}
 	return false;
 }
 
 /* Others: `silent` it may have been run, or not; `permanent` nor will the next;
- * `again` it has not, and is asked the same once more;
- * `few` too few servers or replicas; `twins` two are the same one; `ring` the
- * doorbell; `-ERR_text` an error, `no:-ERR_text` the refusal of the login. */
+ * `again` it has not, and is asked the same once more; `few` too few replicas;
+ * `ring` the doorbell; `nonsense` no answer to that question; `-ERR_text` an
+ * error, `no:-ERR_text` the refusal of the login. */
 static inline void
 answer_word(const char *word)
 {
 	struct sent *sent = question(&word);
 	struct reply few = {.kind = REPLY_TOO_FEW,
-	    .failure = "not safe on S: 0 of 1 replicas have it",
-	    .partial = true};
+	    .failure = "not safe on S: 0 of 1 replicas have it"};
 	struct reply again = {.kind = REPLY_ERROR,
 	    .error = "NOSCRIPT",
 	    .again = AGAIN_AS_TEXT};
@@ -520,11 +503,8 @@ answer_word(const char *word)
 		deliver(sent, &again);
 	else if (strcmp(word, "few") == 0)
 		deliver(sent, &few);
-	else if (strcmp(word, "twins") == 0)
-		deliver(sent, &(struct reply){.kind = REPLY_DUPLICATE,
-				  .failure = "A and B are the same server"});
-	else if (strcmp(word, "ring") == 0)
-		answer_value(sent, NULL, REPLY_VALUE, false);
+	else if (strcmp(word, "ring") == 0 || strcmp(word, "nonsense") == 0)
+		answer_value(sent, NULL, REPLY_VALUE);
 	else if (*word == '-')
 		answer_error(sent, REPLY_ERROR, words + 1);
 	else if (strncmp(word, "no:-", 4) == 0)
@@ -542,7 +522,7 @@ note_state(const struct lock *lock)
 	    "lost", "releasing", "released", "failed"};
 	static const char *const failures[] = {"", ":busy", ":unavailable",
 	    ":not-a-lock", ":other-kind", ":refused", ":error",
-	    ":misconfigured", ":not-due", ":overtaken"};
+	    ":misconfigured", ":no-outer", ":not-due", ":overtaken"};
 	static const char *const outcomes[] = {":not-held", ":unconfirmed",
 	    ":was-lost", ":freed", ":left", ":kept"};
 	static enum lock_state last;
@@ -561,7 +541,9 @@ note_state(const struct lock *lock)
 			? outcomes[lock->release.outcome]
 			: "");
 	last = lock->state;
-	if (lock->valid_until != until)
+	if (lock->valid_until == 0 && until != 0)
+		note("unproven");
+	else if (lock->valid_until != until)
 		note("until@%" PRId64, lock->valid_until - SCRIPTED_BEGIN);
 	until = lock->valid_until;
 }
@@ -627,10 +609,12 @@ step(struct lock *lock, const char *word)
 		scripted.is_up = *word == 'u';
 	else if (strncmp(word, "rest", 4) == 0)
 		scripted.rests_until = scripted.now + atoll(word + 4);
-	else if (strcmp(word, "owes") == 0)
-		scripted.owes = true;
-	else if (strcmp(word, "lacks") == 0)
-		scripted.lacks = true;
+	else if (strcmp(word, "plant") == 0)
+		lease_plant(lock);
+	else if (strcmp(word, "anew") == 0)
+		lock_begin_anew(lock);
+	else if (strcmp(word, "behind") == 0)
+		release_behind(lock);
 	else if (strcmp(word, "full") == 0)
 		scripted.full = true;
 	else
@@ -652,15 +636,15 @@ has_word(const char *words, const char *word)
 static inline void
 play(const struct scripted_row *row)
 {
-	static const struct endpoint plain[3], cluster[] = {{.cluster = true}};
+	static const struct endpoint plain, cluster = {.cluster = true};
 	const char *with = row->with;
-	const struct endpoint *servers =
-	    has_word(with, "cluster") ? cluster : plain;
-	const struct lock_config config = {.key = servers == cluster ? "a}b"
+	const struct endpoint *server =
+	    has_word(with, "cluster") ? &cluster : &plain;
+	const struct lock_config config = {.key = server == &cluster ? "a}b"
 								     : "job",
 	    .name = "job",
-	    .servers = servers,
-	    .server_count = has_word(with, "many") ? 3 : 1,
+	    .server = server,
+	    .vote_ms = has_word(with, "vote") ? 500 : 0,
 	    .ttl_ms = has_word(with, "short") ? 1000 : 30000,
 	    .server_timeout_ms = 5000,
 	    .try_ms = 1000,
@@ -683,9 +667,8 @@ play(const struct scripted_row *row)
 	struct lock lock;
 	char steps[400];
 
-	scripted = (struct quorum){.now = SCRIPTED_BEGIN,
+	scripted = (struct single){.now = SCRIPTED_BEGIN,
 	    .noted_at = SCRIPTED_BEGIN,
-	    .is_one = !has_word(with, "many"),
 	    .is_up = !has_word(with, "down")};
 	loop_init(&loop);
 	lock_init(&lock, &loop, &config);

@@ -5,6 +5,11 @@
 
 #define LENGTH(array) (sizeof(array) / sizeof(*(array)))
 
+static const char *const names[] = {[VOTES_WAIT] = "wait",
+    [VOTES_YES] = "yes",
+    [VOTES_NO] = "no",
+    [VOTES_FAILED] = "failed"};
+
 static void
 test_majority(void)
 {
@@ -23,143 +28,168 @@ test_patience(void)
 	is_int(votes_patience_ms(30000), 500, "at most 500 ms");
 }
 
-/* One letter for each server: y(es), r (yes, but too few replicas have it),
- * n(o), l (no: it has lost the lock), g (no: the outer run's lock is gone), -
- * (absent), x (absent for good), o(ut), u (out, and not sent). */
+/* --- grants ----------------------------------------------------------- */
+
+/* One letter for each server: y(es), n(o), g (no: the outer run's lock is
+ * gone), - (absent), x (absent for good), o(ut). */
 static struct votes
 parse(const char *letters)
 {
 	struct votes votes = {.size = strlen(letters)};
 
 	for (; *letters != '\0'; letters++) {
-		votes.yes += *letters == 'y' || *letters == 'r';
-		votes.unreplicated += *letters == 'r';
-		votes.no += strchr("nlg", *letters) != NULL;
+		votes.yes += *letters == 'y';
+		votes.no += *letters == 'n' || *letters == 'g';
 		votes.gone += *letters == 'g';
-		votes.lost += *letters == 'l';
 		votes.permanent += *letters == 'x';
-		votes.out += *letters == 'o' || *letters == 'u';
-		votes.unsent += *letters == 'u';
+		votes.out += *letters == 'o';
 	}
 	return votes;
 }
 
 static void
-test_decisions(void)
+test_grants(void)
 {
 	static const struct {
-		const char *letters, *grant, *renewal, *release;
+		const char *letters, *decision;
 	} cases[] = {
-	    {"ooooo", "wait", "wait", "wait"},
-	    {"ynyno", "wait", "wait", "wait"},
-	    {"yyyoo", "yes", "yes", "yes"},
-	    {"yyyuo", "yes", "yes", "wait"},
-	    {"yyroo", "yes", "yes", "wait"},
-	    {"yyyro", "yes", "yes", "yes"},
-	    {"rrr--", "yes", "yes", "yes"},
-	    {"yyyxx", "yes", "yes", "yes"},
-	    {"yynnn", "no", "no", "yes"},
-	    {"yylll", "no", "no", "no"},
-	    {"yynn-", "no", "failed", "yes"},
-	    {"yygg-", "failed", "failed", "yes"},
-	    {"yggo-", "wait", "wait", "wait"},
-	    {"ygg", "no", "no", "yes"},
-	    {"yg-", "failed", "failed", "yes"},
-	    {"ooxxx", "wait", "failed", "wait"},
-	    {"yyxxx", "failed", "failed", "failed"},
-	    {"nnnxx", "no", "no", "failed"},
-	    {"nnxxx", "failed", "failed", "failed"},
-	    {"yy--", "failed", "failed", "failed"},
-	    {"yynn", "no", "failed", "yes"},
-	    {"y-", "failed", "failed", "failed"},
-	    {"y", "yes", "yes", "yes"},
-	    {"n", "no", "no", "failed"},
+	    {"ooooo", "wait"},
+	    {"ynyno", "wait"},
+	    {"yyyoo", "yes"},
+	    {"yyyxx", "yes"},
+	    {"yynnn", "no"},
+	    {"yynn-", "no"},
+	    {"yygg-", "failed"},
+	    {"yggo-", "wait"},
+	    {"ygg", "no"},
+	    {"yg-", "failed"},
+	    {"ooxxx", "wait"},
+	    {"yyxxx", "failed"},
+	    {"nnnxx", "no"},
+	    {"nnxxx", "failed"},
+	    {"yy--", "failed"},
+	    {"yynn", "no"},
+	    {"y-", "failed"},
+	    {"y", "yes"},
+	    {"n", "no"},
 	};
-	static const char *const names[] = {[VOTES_WAIT] = "wait",
-	    [VOTES_YES] = "yes",
-	    [VOTES_NO] = "no",
-	    [VOTES_FAILED] = "failed"};
 
 	for (size_t i = 0; i < LENGTH(cases); i++) {
 		struct votes votes = parse(cases[i].letters);
 
-		ok(true, "votes %s", cases[i].letters);
-		is_text(names[votes_decide(ASK_GRANT, &votes)], cases[i].grant,
-		    "  grant");
-		is_text(names[votes_decide(ASK_RENEW, &votes)],
-		    cases[i].renewal, "  renewal");
-		is_text(names[votes_decide(ASK_RELEASE, &votes)],
-		    cases[i].release, "  release");
+		is_text(names[votes_decide(&votes)], cases[i].decision,
+		    cases[i].letters);
+	}
+}
+
+static bool
+is_sound_grant(const char *letters)
+{
+	const struct votes votes = parse(letters);
+	size_t majority = votes_majority(votes.size);
+	enum votes_decision decision = votes_decide(&votes);
+
+	if ((decision == VOTES_YES) != (votes.yes >= majority))
+		return false;
+	if (decision == VOTES_WAIT)
+		return votes.out > 0;
+	if (decision != VOTES_YES && votes.yes + votes.out >= majority)
+		return false;
+	if (decision == VOTES_NO)
+		return votes.no > 0 && votes.yes + votes.no >= majority;
+	return true;
+}
+
+/* --- releases --------------------------------------------------------- */
+
+/* One letter for each server: y(es), r (yes, but too few replicas have it),
+ * n(o), l (no: it has lost the lock), - (it has not been heard of), o(pen), u
+ * (open, and not sent); t: the time for those is over. */
+static struct votes_releases
+parse_releases(const char *letters)
+{
+	struct votes_releases releases = {0};
+
+	for (; *letters != '\0'; letters++) {
+		releases.size += *letters != 't';
+		releases.freed += *letters == 'y' || *letters == 'r';
+		releases.replicated += *letters == 'y';
+		releases.denied += *letters == 'n' || *letters == 'l';
+		releases.lost += *letters == 'l';
+		releases.open += *letters == 'o' || *letters == 'u';
+		releases.unsent += *letters == 'u';
+		releases.over = releases.over || *letters == 't';
+	}
+	return releases;
+}
+
+static void
+test_releases(void)
+{
+	static const struct {
+		const char *letters, *decision;
+	} cases[] = {
+	    {"ooooo", "wait"},
+	    {"oooot", "wait"},
+	    {"ynyno", "wait"},
+	    {"ynynot", "yes"},
+	    {"yyyoo", "yes"},
+	    {"yyyuo", "wait"},
+	    {"yyyuot", "yes"},
+	    {"yyroo", "wait"},
+	    {"yyroot", "yes"},
+	    {"yyyro", "yes"},
+	    {"rrr--", "yes"},
+	    {"yynnn", "yes"},
+	    {"yylll", "no"},
+	    {"lllou", "wait"},
+	    {"lllout", "no"},
+	    {"yy---", "failed"},
+	    {"nnn--", "failed"},
+	    {"y-", "failed"},
+	    {"yu", "wait"},
+	    {"yut", "wait"},
+	};
+
+	for (size_t i = 0; i < LENGTH(cases); i++) {
+		struct votes_releases releases =
+		    parse_releases(cases[i].letters);
+
+		is_text(names[votes_decide_release(&releases)],
+		    cases[i].decision, cases[i].letters);
+	}
+}
+
+static bool
+is_sound_release(const char *letters)
+{
+	const struct votes_releases releases = parse_releases(letters);
+	size_t majority = votes_majority(releases.size);
+
+	switch (votes_decide_release(&releases)) {
+	case VOTES_WAIT:
+		return releases.open > 0;
+	case VOTES_YES:
+		return releases.freed > 0 &&
+		       (releases.unsent == 0 || releases.over) &&
+		       releases.freed + releases.denied >= majority;
+	case VOTES_NO:
+		return releases.lost >= majority;
+	case VOTES_FAILED:
+		return releases.open == 0 && releases.lost < majority &&
+		       releases.replicated < majority;
+	default:
+		return false;
 	}
 }
 
 /* --- what holds for all votes ----------------------------------------- */
 
-static bool
-is_sound_grant(const struct votes *votes)
-{
-	size_t majority = votes_majority(votes->size);
-	enum votes_decision decision = votes_decide(ASK_GRANT, votes);
-
-	if ((decision == VOTES_YES) != (votes->yes >= majority))
-		return false;
-	if (decision == VOTES_WAIT)
-		return votes->out > 0;
-	if (decision != VOTES_YES && votes->yes + votes->out >= majority)
-		return false;
-	if (decision == VOTES_NO)
-		return votes->no > 0 && votes->yes + votes->no >= majority;
-	return true;
-}
-
-static bool
-is_sound_renewal(const struct votes *votes)
-{
-	size_t majority = votes_majority(votes->size);
-
-	switch (votes_decide(ASK_RENEW, votes)) {
-	case VOTES_WAIT:
-		return votes->out > 0 && votes->yes < majority &&
-		       votes->no < majority;
-	case VOTES_YES:
-		return votes->yes >= majority;
-	case VOTES_NO:
-		return votes->no >= majority;
-	case VOTES_FAILED:
-		return votes->yes + votes->out < majority &&
-		       votes->no + votes->out < majority;
-	default:
-		return false;
-	}
-}
-
-static bool
-is_sound_release(const struct votes *votes)
-{
-	size_t majority = votes_majority(votes->size);
-
-	switch (votes_decide(ASK_RELEASE, votes)) {
-	case VOTES_WAIT:
-		return votes->out > 0 &&
-		       (votes->yes < majority || votes->unsent > 0);
-	case VOTES_YES:
-		return votes->unsent == 0 && votes->yes > 0 &&
-		       (votes->out == 0 || votes->yes >= majority);
-	case VOTES_NO:
-		return votes->out == 0 && votes->lost >= majority;
-	case VOTES_FAILED:
-		return votes->out == 0 && votes->lost < majority &&
-		       votes->yes < majority;
-	default:
-		return false;
-	}
-}
-
 /* Goes through all votes of so many servers. */
 static size_t
-count_unsound(size_t size, bool (*is_sound)(const struct votes *votes))
+count_unsound(size_t size, const char *kinds,
+    bool (*is_sound)(const char *letters))
 {
-	static const char kinds[] = "ynl-xou";
 	char letters[8] = "";
 	size_t unsound = 0, total = 1;
 
@@ -167,14 +197,12 @@ count_unsound(size_t size, bool (*is_sound)(const struct votes *votes))
 		total *= strlen(kinds);
 	for (size_t n = 0; n < total; n++) {
 		size_t rest = n;
-		struct votes votes;
 
 		for (size_t i = 0; i < size; i++) {
 			letters[i] = kinds[rest % strlen(kinds)];
 			rest /= strlen(kinds);
 		}
-		votes = parse(letters);
-		if (!is_sound(&votes) && unsound++ == 0)
+		if (!is_sound(letters) && unsound++ == 0)
 			printf("# %s\n", letters);
 	}
 	return unsound;
@@ -184,21 +212,112 @@ static void
 test_all_votes(void)
 {
 	for (size_t size = 1; size <= 5; size++) {
-		ok(count_unsound(size, is_sound_grant) == 0,
+		ok(count_unsound(size, "yng-xo", is_sound_grant) == 0,
 		    "grants of %zu servers", size);
-		ok(count_unsound(size, is_sound_renewal) == 0,
-		    "renewals of %zu servers", size);
-		ok(count_unsound(size, is_sound_release) == 0,
+		ok(count_unsound(size, "yrnl-ou", is_sound_release) == 0,
 		    "releases of %zu servers", size);
 	}
+}
+
+/* --- one server ------------------------------------------------------- */
+
+/* No test lasts as long. */
+#define AGE_MS ((int64_t)1 << 40)
+
+static const struct endpoint server = {.transport = URL_UNIX,
+    .host = "/nonexistent/s",
+    .label = "S"};
+static const struct lock_config config = {.key = "job",
+    .name = "job",
+    .server = &server,
+    .vote_ms = 500,
+    .min_uptime_ms = AGE_MS,
+    .ttl_ms = 30000,
+    .kind = &kind_exclusive,
+    .command = "",
+    .label = "",
+    .expect_ms = -1};
+
+/* How a lock with such facts is counted, and why. */
+static void
+test_standing(void)
+{
+	static const struct {
+		enum lock_state state;
+		enum lock_failure failure;
+		bool over;
+		enum vote_kind kind;
+		const char *why;
+	} rows[] = {
+	    {LOCK_ACQUIRING, 0, false, VOTE_OUT, "S has not answered"},
+	    {LOCK_ACQUIRING, 0, true, VOTE_SILENT,
+		"no answer from S: not within its time"},
+	    {LOCK_RELEASED, 0, false, VOTE_SILENT,
+		"no answer from S: not within its time"},
+	    {LOCK_FAILED, LOCK_BUSY, false, VOTE_NO, "S denies it"},
+	    {LOCK_FAILED, LOCK_NO_OUTER, true, VOTE_NO, "S denies it"},
+	    {LOCK_FAILED, LOCK_OTHER_KIND, false, VOTE_NO, "S denies it"},
+	    {LOCK_FAILED, LOCK_UNAVAILABLE, false, VOTE_FAILED, "words"},
+	    {LOCK_FAILED, LOCK_REFUSED, false, VOTE_UNUSABLE, "words"},
+	    {LOCK_RELEASING, LOCK_REFUSED, false, VOTE_UNUSABLE, "words"},
+	    {LOCK_FAILED, LOCK_NOT_A_LOCK, false, VOTE_UNUSABLE, "words"},
+	    {LOCK_HELD, 0, false, VOTE_FAILED,
+		"not counted S: it is not identified yet"},
+	};
+	struct vote vote = {.known = false};
+	struct loop loop;
+	struct lock lock;
+
+	loop_init(&loop);
+	lock_init(&lock, &loop, &config);
+	snprintf(lock.error, sizeof(lock.error), "words");
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		lock.state = rows[i].state;
+		lock.failure = rows[i].failure;
+		is_int(vote_judge(&vote, &lock, rows[i].over), rows[i].kind,
+		    rows[i].why);
+		is_text(vote.why, rows[i].why, "  why");
+	}
+	lock.failure = LOCK_UNAVAILABLE;
+	lock.state = LOCK_FAILED;
+	lock.try.silent_since = 1;
+	is_int(vote_judge(&vote, &lock, false), VOTE_SILENT, "silent");
+	lock.vote.is_permanent = true;
+	is_int(vote_judge(&vote, &lock, false), VOTE_UNREACHABLE,
+	    "and so the next time");
+	lock.state = LOCK_HELD;
+	vote.known = true;
+	snprintf(vote.label, sizeof(vote.label), "S");
+	vote.started_at = clock_now();
+	is_int(vote_judge(&vote, &lock, false), VOTE_FAILED, "a young server");
+	ok(strncmp(vote.why, "not counted S: up for ", 22) == 0 &&
+		strstr(vote.why, " s only, so it abstains (--min-uptime)") !=
+		    NULL,
+	    "  why");
+	vote.started_at -= AGE_MS;
+	is_int(vote_judge(&vote, &lock, false), VOTE_FAILED,
+	    "an old one that is not connected to any more");
+	is_text(vote.why, "not counted S: its connection has ended since",
+	    "  why");
+	snprintf(vote.label, sizeof(vote.label), "T");
+	is_int(vote_judge(&vote, &lock, false), VOTE_FAILED, "another node");
+	is_text(vote.why, "not counted S: it is not identified yet", "  why");
+	snprintf(vote.obstacle, sizeof(vote.obstacle), "denied");
+	is_int(vote_judge(&vote, &lock, false), VOTE_UNUSABLE,
+	    "one that never will be identified");
+	is_text(vote.why, "not counted S: denied", "  why");
+	lock_fini(&lock);
+	loop_fini(&loop);
 }
 
 int
 main(void)
 {
+	test_standing();
 	test_majority();
 	test_patience();
-	test_decisions();
+	test_grants();
+	test_releases();
 	test_all_votes();
 	return tap_done();
 }

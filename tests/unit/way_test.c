@@ -121,7 +121,7 @@ answer(int peer, const char *bytes)
 static struct seen {
 	int calls;
 	struct reply reply;
-	bool sends_again;
+	bool sends_again, rejects;
 } seen;
 
 static void on_reply(void *arg, const struct reply *reply);
@@ -149,6 +149,8 @@ on_reply(void *arg, const struct reply *reply)
 	if (to->sends_again)
 		way_send(place.way, &again, 1);
 	to->sends_again = false;
+	if (to->rejects)
+		way_reject(place.way);
 }
 
 static void
@@ -248,9 +250,44 @@ test_owner(void)
 	peer = accept(listeners[0], NULL, NULL);
 	answer(peer, "+OK\r\n-MOVED\r\n");
 	ok(way_is_up(place.way), "moved, and a reply is awaited");
-	answer(peer, "+PONG\r\n");
-	is_int(seen.reply.tag, 2, "  it comes");
-	ok(!way_is_up(place.way), "  then it is left");
+	is_int(seen.calls, 0, "  nothing is delivered before it");
+	seen.sends_again = true;
+	answer(peer, "-MOVED\r\n");
+	is_int(seen.calls, 2, "  then both are");
+	is_int(seen.reply.tag, 2, "  in their order");
+	next = accept(listeners[1], NULL, NULL);
+	is_received(next, PING, "  and the first was asked again");
+	close(next);
+	close(peer);
+	way_free(place.way);
+	begin(0, AGAIN_AT_OWNER);
+	way_send(place.way, commands, 2);
+	turn();
+	peer = accept(listeners[0], NULL, NULL);
+	answer(peer, "+OK\r\n-MOVED\r\n");
+	way_drop(place.way);
+	is_int(seen.calls, 2, "dropped meanwhile: both are answered");
+	is_int(seen.reply.kind, REPLY_NONE, "  by nothing");
+	close(peer);
+	way_free(place.way);
+}
+
+/* A way that is closed already has nothing to connect for. */
+static void
+test_reject(void)
+{
+	struct command command = ping(1);
+	int peer;
+
+	begin(0, AGAIN_AT_OWNER);
+	way_send(place.way, &command, 1);
+	turn();
+	peer = accept(listeners[0], NULL, NULL);
+	seen.rejects = true;
+	answer(peer, "+OK\r\n-MOVED\r\n");
+	ok(!way_is_up(place.way), "rejected by its handler");
+	turn();
+	is_int(accept(listeners[1], NULL, NULL), -1, "  nobody connects");
 	close(peer);
 	way_free(place.way);
 }
@@ -270,6 +307,7 @@ main(void)
 	test_array();
 	test_next_place();
 	test_owner();
+	test_reject();
 	for (size_t i = 0; i < PLACES; i++)
 		unlink(paths[i]);
 	rmdir(folder);

@@ -17,7 +17,7 @@ is_request(struct request *request, const struct script *script,
 		length += (size_t)snprintf(text + length, sizeof(text) - length,
 		    "%s%s", i > 0 ? " " : "",
 		    *request->argv[i] != '\0' ? request->argv[i] : "-");
-	ok(request->script == script, "%s: its script", what);
+	ok(request->command.script == script, "%s: its script", what);
 	is_text(text, words, "  its words");
 	ok(request->argc == 0 || request->argv[request->argc] == NULL,
 	    "  which end with NULL");

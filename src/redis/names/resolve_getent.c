@@ -35,6 +35,17 @@ exec_getent(const char *host, int out, pid_t parent)
 	_exit(EXIT_NO_GETENT);
 }
 
+static bool
+has_address(const struct resolve_answer *answer,
+    const struct resolve_address *to)
+{
+	for (size_t i = 0; i < answer->count; i++)
+		if (memcmp((const char *)&answer->address[i], (const char *)to,
+			sizeof(*to)) == 0)
+			return true;
+	return false;
+}
+
 /* Each address comes once for each type of socket. */
 static void
 add_address(struct resolve_answer *answer, const char *text, int port)
@@ -42,14 +53,9 @@ add_address(struct resolve_answer *answer, const char *text, int port)
 	struct resolve_address to;
 
 	memset(&to, 0, sizeof(to));
-	if (answer->count == RESOLVE_MAX ||
-	    resolve_numeric(text, port, &to) != 1)
-		return;
-	for (size_t i = 0; i < answer->count; i++)
-		if (memcmp((const char *)&answer->address[i], (const char *)&to,
-			sizeof(to)) == 0)
-			return;
-	answer->address[answer->count++] = to;
+	if (answer->count < RESOLVE_MAX &&
+	    resolve_numeric(text, port, &to) == 1 && !has_address(answer, &to))
+		answer->address[answer->count++] = to;
 }
 
 static void

@@ -1,0 +1,192 @@
+/* What a set makes of the facts about its locks: of several keys, and of one
+ * key on several servers. Nothing is sent: the servers do not exist. */
+#include "lock/redlock.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "lock/set.h"
+#include "tap.h"
+
+enum { LOCKS = 5, TTL_MS = 30000 };
+
+static struct loop loop;
+static struct lock_config configs[LOCKS];
+static struct set set;
+static int64_t now;
+
+static void
+begin(const struct set_rule *rule, size_t count)
+{
+	static const struct endpoint server = {.transport = URL_UNIX,
+	    .host = "/nonexistent/s",
+	    .label = "unix:///nonexistent/s"};
+	static const char *const keys[LOCKS] = {"e", "d", "c", "b", "a"};
+
+	for (size_t i = 0; i < count; i++)
+		configs[i] =
+		    (struct lock_config){.key = rule == &rule_all ? keys[i]
+								  : "job",
+			.name = "job",
+			.server = &server,
+			.vote_ms = rule == &rule_all ? 0 : 500,
+			.ttl_ms = TTL_MS,
+			.server_timeout_ms = 5000,
+			.try_ms = 1000,
+			.kind = &kind_exclusive,
+			.command = "",
+			.label = "",
+			.expect_ms = -1};
+	if (set_init(&set, &loop, rule, configs, count) == -1)
+		abort();
+	now = clock_now();
+	set.state = LOCK_HELD;
+	for (size_t i = 0; i < count; i++) {
+		set.locks[i].state = LOCK_HELD;
+		set.locks[i].answered = true;
+		set.locks[i].timer.at = CLOCK_NEVER;
+	}
+}
+
+/* The leases last for so many seconds from now. */
+static void
+lease(const int64_t *seconds)
+{
+	for (size_t i = 0; i < set.count; i++)
+		set.locks[i].valid_until =
+		    seconds[i] == 0 ? 0 : now + seconds[i] * 1000;
+	set_step(&set);
+}
+
+#define LEASES(...) lease((const int64_t[]){__VA_ARGS__})
+
+static void
+is_valid_for(int64_t seconds, const char *what)
+{
+	is_int(set.valid_until - now, seconds * 1000, what);
+}
+
+static void
+test_leases(void)
+{
+	begin(&rule_majority, 5);
+	is_int((int64_t)set.keys, 1, "five servers, one key");
+	LEASES(10, 9, 8, 7, 6);
+	is_valid_for(8, "the third latest lease of five is that of the set");
+	LEASES(0, 9, 8, 7, 6);
+	is_valid_for(8, "a lock that is planted again takes nothing of it");
+	LEASES(0, 20, 19, 7, 6);
+	is_valid_for(8, "  two renewals are too few");
+	LEASES(0, 20, 19, 18, 6);
+	is_valid_for(18, "  three are enough");
+	is_int(set.state, LOCK_HELD, "  it is held");
+	set_fini(&set);
+
+	begin(&rule_majority, 4);
+	LEASES(10, 9, 8, 7);
+	is_valid_for(8, "three of four are needed");
+	set_fini(&set);
+
+	begin(&rule_all, 3);
+	is_int((int64_t)set.keys, 3, "three keys");
+	LEASES(10, 9, 8);
+	is_valid_for(8, "the earliest of several keys' leases is that of all");
+	is_int(set.about == &set.locks[2], true, "  it is about that one");
+	set_fini(&set);
+}
+
+static void
+lose(size_t i)
+{
+	set.locks[i].state = LOCK_LOST;
+	snprintf(set.locks[i].error, sizeof(set.locks[i].error), "gone");
+	set_step(&set);
+}
+
+static void
+test_losses(void)
+{
+	begin(&rule_majority, 5);
+	LEASES(10, 9, 8, 7, 6);
+	lose(1);
+	lose(3);
+	is_int(set.state, LOCK_HELD, "two of five servers have lost it");
+	lose(4);
+	is_int(set.state, LOCK_LOST, "three of them have");
+	is_text(set.error, "gone", "  in the words of the first");
+	set_fini(&set);
+
+	begin(&rule_majority, 4);
+	LEASES(10, 9, 8, 7);
+	lose(0);
+	lose(1);
+	is_int(set.state, LOCK_HELD, "two of four have lost it");
+	lose(2);
+	is_int(set.state, LOCK_LOST, "three of four have");
+	set_fini(&set);
+
+	begin(&rule_all, 2);
+	LEASES(10, 9);
+	lose(1);
+	is_int(set.state, LOCK_LOST, "losing one of two keys is losing both");
+	set_fini(&set);
+}
+
+static void
+test_answers(void)
+{
+	begin(&rule_majority, 3);
+	LEASES(10, 9, 8);
+	ok(set.answered, "all have answered");
+	set.locks[0].answered = false;
+	set_step(&set);
+	ok(set.answered, "two of three are enough");
+	set.locks[1].answered = false;
+	set_step(&set);
+	ok(!set.answered, "one is not");
+	ok(strncmp(set.error, "no majority of 3 servers: ", 26) == 0,
+	    "  it is said why");
+	set_fini(&set);
+}
+
+/* Whether a server that has lost the lock is asked for it again, after these
+ * have renewed it. */
+static bool
+is_planted(size_t renewed)
+{
+	bool planted;
+
+	begin(&rule_majority, 5);
+	LEASES(10, 9, 8, 7, 6);
+	set.locks[4].state = LOCK_LOST;
+	set.locks[4].try.sent_at = now;
+	for (size_t i = 0; i < renewed; i++)
+		set.locks[i].vote.renewed_at = now;
+	set_step(&set);
+	planted = set.locks[4].vote.is_planted;
+	if (planted)
+		is_int(set.locks[4].valid_until, 0, "  nothing is proven");
+	set_fini(&set);
+	return planted;
+}
+
+static void
+test_planting(void)
+{
+	ok(!is_planted(0), "no renewal: it is not planted");
+	ok(!is_planted(2), "a minority has renewed it: neither");
+	ok(is_planted(3), "a majority has: it is");
+}
+
+int
+main(void)
+{
+	if (loop_init(&loop) == -1)
+		abort();
+	test_leases();
+	test_losses();
+	test_answers();
+	test_planting();
+	loop_fini(&loop);
+	return tap_done();
+}
