@@ -221,14 +221,30 @@ way_doubt(struct way *way)
 		way_drop(way);
 }
 
-/* What nobody awaits has been written, and travels. */
-static void
-close_if_stale(struct way *way)
+static bool
+owes_nothing(const struct way *way)
 {
-	if (!way->stale || pipeline_is_awaited(&way->pipeline))
+	return !pipeline_is_awaited(&way->pipeline) &&
+	       way->pipeline.out.length == 0;
+}
+
+/* What nobody awaits has been written, and travels. Those whose command has
+ * another owner are asked again together, in their order: before that they
+ * would reach the old one once more. */
+static void
+leave_if_stale(struct way *way)
+{
+	struct delivery moved[PIPELINE_MAX];
+	size_t count = way->moved_count;
+
+	if (!way->stale || !owes_nothing(way))
 		return;
+	memcpy(moved, way->moved, sizeof(moved));
+	way->moved_count = 0;
 	pipeline_empty(&way->pipeline);
 	close_all(way);
+	for (size_t i = 0; i < count; i++)
+		pipeline_deliver(&moved[i]);
 }
 
 void
@@ -236,7 +252,7 @@ way_leave(struct way *way)
 {
 	way->stale = way->state != WAY_CLOSED;
 	if (way->state == WAY_UP)
-		close_if_stale(way);
+		leave_if_stale(way);
 }
 
 #define DEFAULT_SERVER \
@@ -451,21 +467,6 @@ heed(struct way *way, const char *error)
 	return again;
 }
 
-/* Those whose command has another owner are asked again together, in their
- * order, once the old owner owes no reply: before that they would reach it once
- * more. */
-static void
-deliver_moved(struct way *way)
-{
-	struct delivery moved[PIPELINE_MAX];
-	size_t count = way->moved_count;
-
-	memcpy(moved, way->moved, sizeof(moved));
-	way->moved_count = 0;
-	for (size_t i = 0; i < count; i++)
-		pipeline_deliver(&moved[i]);
-}
-
 /* A connection that is left is closed before the handler is called, so that it
  * can send to the next one. */
 static void
@@ -477,13 +478,11 @@ way_deliver(struct way *way, struct value *value)
 	pipeline_take(&way->pipeline, value, &delivery);
 	if (delivery.reply.again == AGAIN_AT_OWNER &&
 	    delivery.on_reply != NULL && way->moved_count < PIPELINE_MAX &&
-	    pipeline_is_awaited(&way->pipeline)) {
+	    !owes_nothing(way)) {
 		way->moved[way->moved_count++] = delivery;
 		return;
 	}
-	close_if_stale(way);
-	if (way->state == WAY_CLOSED)
-		deliver_moved(way);
+	leave_if_stale(way);
 	pipeline_deliver(&delivery);
 	if (way->handshake.misfit != NULL)
 		way_fail(way, "cannot use", way->handshake.misfit);
@@ -561,6 +560,8 @@ on_way_socket(void *arg, short revents)
 		if (revents & ~POLLOUT)
 			receive(way);
 	}
+	if (way->state == WAY_UP)
+		leave_if_stale(way);
 	way_set_timer(way);
 }
 
