@@ -148,7 +148,7 @@ by_time(const void *a, const void *b)
 static int64_t
 proven_until(const struct set *set)
 {
-	int64_t leases[SET_LOCKS_MAX];
+	int64_t leases[SET_LOCKS_MAX] = {0};
 
 	for (size_t i = 0; i < set->count; i++)
 		leases[i] = set->locks[i].valid_until;

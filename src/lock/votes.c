@@ -206,7 +206,6 @@ vote_judge(struct vote *vote, const struct lock *lock, bool over)
 	}
 }
 
-/* How it stands to a renewal, or a release. */
 void
 vote_explain(struct vote *vote, const struct lock *lock)
 {
@@ -217,13 +216,11 @@ vote_explain(struct vote *vote, const struct lock *lock)
 		      (lock->state == LOCK_RELEASED &&
 			  lock->release.outcome != LOCK_UNCONFIRMED);
 
-	if (!lock->answered)
-		say(vote, "%s", lock->error);
-	else if (lock->command == LOCK_OUT)
+	if (lock->answered && lock->command == LOCK_OUT)
 		say(vote, "%s has not answered", label);
-	else if (is_ours)
+	else if (lock->answered && is_ours)
 		say(vote, "%s agrees", label);
-	else if (denies)
+	else if (lock->answered && denies)
 		say(vote, "%s denies it", label);
 	else
 		say(vote, "%s", lock->error);

@@ -121,8 +121,9 @@ rung_are() {
 	w=$PID
 	enqueue R2 -s
 	enqueue R3 -s
-	# So that their heartbeats don't come first.
+	# So that their heartbeats don't come first, and none counts as rung.
 	kill -STOP "${STARTED[2]}" "${STARTED[3]}"
+	outlive_all "${STARTED[2]}" "${STARTED[3]}"
 	monitor
 	kill -TERM "$w"
 	exits_with 143 "$w"

@@ -273,7 +273,7 @@ make_haste() {
 @test "a real server that restarts and loads: an acquire, a renewal and a release wait for it" {
 	local holder
 	own_server
-	running -t 12
+	running -t 30
 	holder=$PID
 	restart_loading
 	KEY=$KEY:new run -69 rl -n --server-timeout 1.5 touch ran
