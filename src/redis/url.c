@@ -209,18 +209,30 @@ parse_db(const char *text, struct endpoint *endpoint)
 	return NULL;
 }
 
-/* host:port, with brackets around an IPv6 address. */
-static char *
-describe_host(const struct endpoint *endpoint, const char *prefix)
+/* host:port, with brackets around an IPv6 address. Returns the length, as
+ * snprintf(3) does. */
+static int
+print_host(char *text, size_t size, const struct endpoint *endpoint,
+    const char *prefix)
 {
 	const char *host = endpoint->host;
 	bool ipv6 = strchr(host, ':') != NULL;
 	int length = (int)(ipv6 ? strcspn(host, "%") : strlen(host));
 	const char *zone = host + length;
 
-	return mem_printf("%s%s%.*s%s%s%s:%d", prefix, ipv6 ? "[" : "", length,
-	    host, *zone != '\0' ? "%25" : "", *zone != '\0' ? zone + 1 : "",
-	    ipv6 ? "]" : "", endpoint->port);
+	return snprintf(text, size, "%s%s%.*s%s%s%s:%d", prefix,
+	    ipv6 ? "[" : "", length, host, *zone != '\0' ? "%25" : "",
+	    *zone != '\0' ? zone + 1 : "", ipv6 ? "]" : "", endpoint->port);
+}
+
+static char *
+describe_host(const struct endpoint *endpoint, const char *prefix)
+{
+	size_t size = (size_t)print_host(NULL, 0, endpoint, prefix) + 1;
+	char *text = mem_alloc(size);
+
+	print_host(text, size, endpoint, prefix);
+	return text;
 }
 
 /* rest follows the hosts: the name of a master is in it, escaped as it has to
@@ -415,14 +427,14 @@ void
 endpoint_describe(const struct endpoint *endpoint, const char *name,
     char *label, size_t size)
 {
-	char *url =
-	    describe_host(endpoint, endpoint->tls ? "rediss://" : "redis://");
+	const char *prefix = endpoint->tls ? "rediss://" : "redis://";
+	size_t length = (size_t)print_host(label, size, endpoint, prefix);
 	char db[sizeof("/2147483647")] = "";
 
 	if (endpoint->db > 0)
 		snprintf(db, sizeof(db), "/%d", endpoint->db);
-	snprintf(label, size, "%s%s (%s)", url, db, name);
-	free(url);
+	if (length < size)
+		snprintf(label + length, size - length, "%s (%s)", db, name);
 }
 
 void
