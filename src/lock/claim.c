@@ -212,13 +212,18 @@ claim_supersede_token(struct claim *claim)
 }
 
 void
-claim_adopt_token(struct claim *claim, const char *token)
+claim_remember_token(struct claim *claim, const char *token)
 {
 	if (claim->former_count == CLAIM_FORMER_MAX)
 		memmove(claim->former[0], claim->former[1],
 		    --claim->former_count * sizeof(*claim->former));
-	memcpy(claim->former[claim->former_count++], claim->token,
-	    sizeof(claim->token));
+	memcpy(claim->former[claim->former_count++], token, TOKEN_SIZE);
+}
+
+void
+claim_adopt_token(struct claim *claim, const char *token)
+{
+	claim_remember_token(claim, claim->token);
 	set_token(claim, token);
 }
 

@@ -136,6 +136,8 @@ bool claim_change_token(struct claim *claim);
  * others; so its token must not be used again. The waiter's name stays, and
  * with it position and doorbell. False without randomness. */
 bool claim_supersede_token(struct claim *claim);
+/* The next try also names this token, of TOKEN_SIZE bytes, as a former one. */
+void claim_remember_token(struct claim *claim, const char *token);
 /* The same with a given token: on several servers a lock has one for all, */
 void claim_adopt_token(struct claim *claim, const char *token);
 /* from the beginning. To be called after claim_init. */

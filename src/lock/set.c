@@ -184,20 +184,29 @@ release_one(struct set *set, struct lock *lock, int64_t keep_until)
 /* --- acquire ---------------------------------------------------------- */
 
 /* A token is never used again after a loss, nor after a release that may still
- * be on its way. Nothing is held here, and there is no job. */
+ * be on its way. The next try only names that of a lock which was had: it may
+ * have been renewed unheard, and would keep us out. Nothing is held here, and
+ * there is no job. */
 static void
 start_over(struct set *set)
 {
 	for (size_t i = 0; i < set->count; i++) {
-		const struct lock_config *config = set->locks[i].config;
-		char name[LOCK_ERROR_MAX];
+		struct lock *lock = &set->locks[i];
+		const struct lock_config *config = lock->config;
+		bool was_had =
+		    lock->acquired_at != 0 && lock->claim.outer == NULL;
+		char name[LOCK_ERROR_MAX], token[TOKEN_SIZE];
 
-		lock_fini(&set->locks[i]);
-		if (lock_init(&set->locks[i], set->loop, config) == 0)
-			continue;
-		escape_quote(config->name, name, sizeof(name));
-		log_die(EXITCODE_RESOURCE, "%s: cannot prepare the lock: %s",
-		    name, strerror(errno));
+		memcpy(token, lock->claim.token, sizeof(token));
+		lock_fini(lock);
+		if (lock_init(lock, set->loop, config) == -1) {
+			escape_quote(config->name, name, sizeof(name));
+			log_die(EXITCODE_RESOURCE,
+			    "%s: cannot prepare the lock: %s", name,
+			    strerror(errno));
+		}
+		if (was_had)
+			claim_remember_token(&lock->claim, token);
 	}
 	set_acquire(set);
 }

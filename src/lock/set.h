@@ -26,7 +26,8 @@ struct redlock;
 /* What differs between a set of keys and one of servers. Where NULL is allowed
  * there is nothing to do. */
 struct set_rule {
-	/* Of so many locks, how many make the lock. */
+	/* How many of so many locks are needed, and lost with it; NULL: all,
+	 * and one. */
 	size_t (*need)(size_t count);
 	int (*init)(struct set *set);  /* 0, or -1 with errno; or NULL */
 	void (*fini)(struct set *set); /* or NULL */

@@ -19,9 +19,9 @@ enum { PIPELINE_MAX = 16 };
 struct pending {
 	reply_handler *on_reply; /* NULL: nobody awaits it */
 	void *arg;
-	struct value_limits limits;
 	int64_t deadline;
 	int64_t sent_at; /* CLOCK_NEVER: it is not written */
+	struct value_limits limits;
 	int tag;
 	bool by_digest;
 	bool joined; /* its answer is delivered with the next one's, WAIT's */

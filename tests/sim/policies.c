@@ -111,8 +111,10 @@ check_once(const struct actor *actor)
 		    "%s runs %" PRId64 " ms after the success of %s",
 		    actor->name, (actor->granted_at - over_at(last)) / WORLD_MS,
 		    last->name);
+	/* A copy of a run that has ended may be the last success again. */
 	last = last_success(key, granted_at, true);
 	if (actor->opts->once_id != NULL && last != NULL &&
+	    !known_has_repeated() &&
 	    strcmp(actor->opts->once_id, last->opts->once_id) == 0)
 		world_find("--once-id", "%s runs after the success of %s",
 		    actor->name, last->name);
