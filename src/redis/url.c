@@ -228,7 +228,9 @@ print_host(char *text, size_t size, const struct endpoint *endpoint,
 static char *
 describe_host(const struct endpoint *endpoint, const char *prefix)
 {
-	size_t size = (size_t)print_host(NULL, 0, endpoint, prefix) + 1;
+	char start[1];
+	size_t size =
+	    (size_t)print_host(start, sizeof(start), endpoint, prefix) + 1;
 	char *text = mem_alloc(size);
 
 	print_host(text, size, endpoint, prefix);

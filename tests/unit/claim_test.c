@@ -41,7 +41,7 @@ static const struct {
 static const char *const no_helpers[] = {"", ":", "i", "job", "job:rlk:i",
     "job:rlkt:i", "{job}:rlkt", "{job}:rlk:", "{job}:rlk:ii", "{job}rlk:i",
     "{{a}b}:rlk:i", "{a{}b:rlkt:", "}:rlk:i", ":rlk:i", "{}b:rlkt:i",
-    "{job}:rlk:m:" OUTER};
+    ("{job}:rlk:m:" OUTER)};
 
 static void
 test_keys(void)
