@@ -114,23 +114,23 @@ check_hand_over(const struct actor *actor)
 	const char *key = actor->opts->keys[0].key;
 	const struct seen *seen = seen_of(key);
 	int64_t took = seen->taken_at - seen->freed_at, most = HAND_OVER;
+	const struct opts *by; /* NULL: that of a foreign client */
 
 	if (!world.calm || known_has_majority() ||
 	    !actor_waits_plainly(actor) || !has_freed(seen->freed_by) ||
 	    actor->begun_at + SAME_TIME > seen->freed_at ||
 	    has_given_way(key, seen))
 		return;
+	by = seen->freed_by->opts;
 	/* The request to wake it: nobody waits to see that off. */
 	if (seen->freed_by->broke_off_at >= seen->freed_at)
 		return;
 	if (actor->opts->replicas > 0)
 		most += REPLICATED;
 	if (is_news(key, seen))
-		most +=
-		    NAMED + (seen->freed_by->opts->replicas > 0) * CONFIRMED;
+		most += NAMED + (by != NULL && by->replicas > 0) * CONFIRMED;
 	/* An administrator's ring is a script that the server may not know. */
-	if (seen->freed_by->opts == NULL ||
-	    seen->freed_by->opts->action != OPTS_RUN)
+	if (by == NULL || by->action != OPTS_RUN)
 		most += NAMED;
 	if (actor->parted_at >= seen->freed_at ||
 	    seen->freed_by->parted_at >= seen->freed_at)
