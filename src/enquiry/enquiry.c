@@ -119,6 +119,7 @@ enquiry_send(struct enquiry *enquiry, struct question *question, bool more)
 	question->enquiry = enquiry;
 	question->deadline = clock_now() + enquiry->opts->server_timeout_ms;
 	question->sent_us = clock_now_us();
+	question->repeats = 0;
 	send_question(question, AGAIN_NO, more);
 	enquiry->unanswered++;
 }
