@@ -362,6 +362,10 @@ policies_on_event(const struct actor *actor, const struct event *event)
 		}
 		break;
 	case EVENT_PAUSE_SET:
+		/* What was on its way when the clock was stepped ends by that.
+		 */
+		if (known_has_stepped(actor->begun_at))
+			return;
 		kept.until = world.now + at_least(event->ms);
 		break;
 	default:
