@@ -21,8 +21,8 @@ struct redlock_faults {
 	/* Two that are the same server, or NULL. A server that replies late
 	 * shows it only when a majority is there already. */
 	const char *duplicates;
-	/* Why that server, from 0, will never count, as far as its last try has
-	 * shown; NULL otherwise. */
+	/* By the number of the server, from 0: why it will never count, as its
+	 * last try has shown. NULL: it may. */
 	const char *unusable[REDLOCK_SERVERS_MAX];
 };
 

@@ -1,6 +1,6 @@
-/* The server of a lock. Commands and replies go straight through, but for two
- * things: what too few replicas have counts as not done, and a renewal that is
- * overdue can be sent once more on a second connection. */
+/* The server of a lock. Commands and replies go straight through, with two
+ * exceptions: what too few replicas have counts as not done, and a renewal that
+ * is overdue can be sent once more on a second connection. */
 #ifndef SINGLE_H
 #define SINGLE_H
 
