@@ -19,7 +19,8 @@ char *mem_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 char *mem_vprintf(const char *format, va_list arguments)
     __attribute__((format(printf, 1, 0)));
 
-/* secret_alloc, and a copy of text in such memory. */
+/* As secret_alloc: to be freed by secret_free. The second one holds a copy of
+ * the text, with a NUL behind it. */
 char *mem_secret(size_t size);
 char *mem_secret_copy(const char *text, size_t length);
 

@@ -24,9 +24,9 @@ bool secret_was_here(void);
  * often made by echo. */
 size_t secret_length(const char *text, size_t length);
 
-/* At least that size, with the former contents, and never common memory if it
- * has grown. NULL with errno: then the old memory is unchanged. Not of shared
- * memory. */
+/* Returns memory of at least that size, with the former contents: the same, or
+ * a larger one of secret_alloc, and then the old one is freed. NULL with errno:
+ * the old one is unchanged. Not for memory that is shared. */
 void *secret_grow(void *secret, size_t size);
 
 /* The same memory for another owner, who calls secret_free, too. */
