@@ -35,4 +35,15 @@ void *secret_share(void *secret);
 /* secret may be NULL, here and above. */
 void secret_free(void *secret);
 
+/* Wipes what functions that have returned left on the stack, if this process
+ * has had a secret. The dynamic linker saves vector registers there, which
+ * string functions use for passwords. */
+void secret_wipe_stack(void);
+
+/* To be called first, by a main that has next to no variables. Before main the
+ * C library reads argv[0] into vectors, which take in the arguments behind it,
+ * and the dynamic linker saves these on the stack. There a frame that lives as
+ * long as the program would keep them in a gap. */
+void secret_wipe_start(void);
+
 #endif

@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/descriptors.h"
-#include "base/mem.h"
+#include "base/secret.h"
 #include "job/descendants.h"
 #include "job/job.h"
 #include "job/signals.h"
@@ -409,7 +409,7 @@ supervisor_main(struct supervisor_page *page, int sock, struct child *child)
 	    .descendants = {.proc = -1, .children = -1},
 	    .child = child};
 
-	mem_wipe_stack();
+	secret_wipe_stack();
 	/* A process of the same user that ends all whose environment it can
 	 * read must not find the guard, too: the job would outlive both. */
 	prctl(PR_SET_DUMPABLE, 0);
