@@ -107,7 +107,6 @@ guard_start_job(struct guard *guard, const char *entries, size_t length,
 	struct iovec parts[] = {{&order, sizeof(order)},
 	    {(void *)(uintptr_t)entries, length}};
 	const struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
-
 	ssize_t sent;
 
 	guard->page->deadline = deadline;
@@ -121,6 +120,8 @@ guard_start_job(struct guard *guard, const char *entries, size_t length,
 	guard->job.state = JOB_FAILED;
 }
 
+/* Dropped if the guard has left hundreds unread: it is stopped then, or stuck
+ * in the kernel. What it reads later makes it look at the page, too. */
 static void
 send_order(struct guard *guard, enum order_kind kind, int value)
 {

@@ -32,7 +32,6 @@ struct supervisor {
 	struct supervisor_page *page;
 	int sock;
 	int timer;
-	pid_t group;	     /* rlockrun's */
 	int last_descriptor; /* of descriptors_find_last, before the job */
 	struct descendants descendants;
 	int64_t armed_at;
@@ -371,7 +370,6 @@ prepare(struct supervisor *self)
 {
 	struct sigaction action = {.sa_handler = on_sigchld};
 
-	self->group = getpgrp();
 	self->armed_at = CLOCK_NEVER;
 	self->entries = malloc(ENTRIES_ROOM);
 	if (self->entries == NULL || child_prepare_env(self->child) == -1)
