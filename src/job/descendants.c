@@ -398,7 +398,7 @@ signal_process(const struct descendants *self, const struct process *process,
 }
 
 static bool
-is_listed(int fd, pid_t pid)
+lists_child(int fd, pid_t pid)
 {
 	struct children children;
 	pid_t child;
@@ -422,7 +422,7 @@ signal_unseen(const struct processes *seen, int list, int signo)
 	while ((pid = next_child(&children)) != 0) {
 		int held =
 		    find(seen, pid) == NULL ? process_hold(pid) : PROCESS_GONE;
-		if (held != PROCESS_GONE && is_listed(list, pid))
+		if (held != PROCESS_GONE && lists_child(list, pid))
 			process_signal(held, pid, signo);
 		process_release(held);
 	}

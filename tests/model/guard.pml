@@ -194,7 +194,7 @@ inline end_self(how)
 
 /* ---- the guard's process ---- */
 
-/* src: job/supervisor.c leave */
+/* src: job/supervisor.c exit_with */
 inline leave(as)
 {
 	printf("guard: leaves: %e\n", as);
@@ -639,12 +639,12 @@ end:	do
 	:: d_step { self_acts && can_self_reap(D) -> self_reap(D) }
 	:: d_step { self_acts && can_self_reap(E) -> self_reap(E) }
 	:: d_step { self_acts && can_self_reap(R) -> self_reap(R) }
-	/* src: job/guard.c on_child */
+	/* src: job/guard.c on_guard_change */
 	:: d_step { self_acts && guard == DEAD ->
 		printf("rlockrun: reaps the guard\n");
 		guard = REAPED
 	}
-	/* src: job/guard.c on_child */
+	/* src: job/guard.c on_guard_change */
 	:: d_step { self_acts && guard == STOPPED ->
 		printf("rlockrun: continues the guard\n");
 		guard = UP
