@@ -188,15 +188,15 @@ bool relay_take_end(struct run *run);
 /* To be called just before the job starts: its own limits count from now.
  * Returns the guard's deadline. */
 int64_t watch_start(struct run *run);
-void run_step_job(struct run *run);
-void run_step_stop(struct run *run);
+void watch_step_job(struct run *run);
+void watch_step_stop(struct run *run);
 
 /* --- hold.c --- */
 
 /* The lock is held: -> LENGTHEN or PRINT. */
 void hold_start(struct run *run);
-void run_step_lengthen(struct run *run);
-void run_step_print(struct run *run);
+void hold_step_lengthen(struct run *run);
+void hold_step_print(struct run *run);
 
 /* --- observer.c: reports what has changed; decides nothing --- */
 

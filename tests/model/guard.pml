@@ -649,7 +649,7 @@ end:	do
 		printf("rlockrun: continues the guard\n");
 		guard = UP
 	}
-	/* src: run/watch.c run_step_job */
+	/* src: run/watch.c watch_step_job */
 	:: d_step { self_acts && must_finish -> watch = OVER }
 	/* It was asked to end, and so are those that the command has left. */
 	:: d_step { self_acts && can_end_left -> begin_stop(now) }
@@ -680,7 +680,7 @@ end:	do
 		printf("rlockrun: has no child left\n");
 		known = CLEARED
 	 }
-	/* src: run/watch.c run_step_stop */
+	/* src: run/watch.c watch_step_stop */
 	:: d_step { self_acts && can_be_over -> watch = OVER }
 	:: d_step { self_acts && must_hasten ->
 		y = stop_at;
