@@ -81,7 +81,6 @@ struct opts {
 	int64_t once_ms;       /* --once-per; 0: always run */
 	const char *once_id;   /* --once-id; NULL: none */
 	int64_t expect_ms;     /* or OPTS_EXPECT_UNSTATED; 0: none is due */
-	int once_exit;	       /* --once-exit-code */
 	int64_t splay_ms;      /* 0: none */
 	int64_t max_run_ms;    /* 0: without limit */
 	int64_t warn_after_ms; /* 0: never */
@@ -92,7 +91,7 @@ struct opts {
 	bool replace, replaceable;
 	int replicas;	     /* --wait-replicas; 0: none is waited for */
 	int64_t replicas_ms; /* for so long; 0 with 0 replicas */
-	int conflict_exit;   /* -E */
+	int conflict_exit;   /* -E: of each skip */
 	const char *label;   /* or empty; at most LIMIT_LABEL bytes */
 	char *cut_label;     /* what it points to if it was longer */
 	int progress;	     /* enum opts_progress */

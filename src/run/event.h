@@ -18,8 +18,9 @@ enum ending_reason {
 	ENDING_NONE,
 	ENDING_JOB,	/* the job ended by itself: its status */
 	ENDING_SIGNAL,	/* a signal ended rlockrun before there was a job */
-	ENDING_NOT_DUE, /* --once-per, --once-id: --once-exit-code */
-	ENDING_BUSY,	/* here EXITCODE_BUSY means --conflict-exit-code */
+	ENDING_NOT_DUE, /* --once-per, --once-id. Of this and the next four
+			 * EXITCODE_BUSY means --conflict-exit-code */
+	ENDING_BUSY,
 	ENDING_QUEUE_FULL,
 	ENDING_OVERTAKEN, /* --newest */
 	ENDING_WAIT_OVER,
