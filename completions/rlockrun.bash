@@ -59,7 +59,7 @@ _rlockrun_argument() {
 
 	case $1 in
 	--on-lost) mapfile -t COMPREPLY < <(compgen -W 'stop warn' -- "$cur") ;;
-	--on-unavailable) mapfile -t COMPREPLY < <(compgen -W 'fail run' -- "$cur") ;;
+	--on-unavailable) mapfile -t COMPREPLY < <(compgen -W 'fail run skip' -- "$cur") ;;
 	--log-format) mapfile -t COMPREPLY < <(compgen -W 'text json' -- "$cur") ;;
 	--log-to)
 		compopt -o default 2>/dev/null || :

@@ -107,7 +107,7 @@ complete -c rlockrun -n __rlockrun_no_command -l warn-after -x -d 'Warn once the
 complete -c rlockrun -n __rlockrun_no_command -l hook -x -d 'Run CMD when the lock is busy, lost, ...'
 complete -c rlockrun -n __rlockrun_no_command -l on-lost -x -a 'stop warn' -d 'What to do if the lock is lost'
 complete -c rlockrun -n __rlockrun_no_command -l kill-after -x -d 'Time from TERM to KILL'
-complete -c rlockrun -n __rlockrun_no_command -l on-unavailable -x -a 'fail run' -d 'Without a server: fail or run unlocked'
+complete -c rlockrun -n __rlockrun_no_command -l on-unavailable -x -a 'fail run skip' -d 'No server: fail, run unlocked or skip'
 complete -c rlockrun -n __rlockrun_no_command -l server-timeout -x -d 'Longest silence before the job starts'
 complete -c rlockrun -n __rlockrun_no_command -s r -l redis -x -d 'Server; repeatable'
 complete -c rlockrun -n __rlockrun_no_command -l min-uptime -x -d 'Redlock: ignore young servers'

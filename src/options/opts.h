@@ -45,6 +45,13 @@ enum opts_progress {
 	OPTS_PROGRESS_NEVER,
 };
 
+/* Without a server; by the order of the words. */
+enum opts_unavailable {
+	OPTS_UNAVAILABLE_FAIL,
+	OPTS_UNAVAILABLE_RUN, /* without the lock */
+	OPTS_UNAVAILABLE_SKIP,
+};
+
 struct opts_key {
 	const char *name; /* as the user gave it */
 	char *key;	  /* prefix and name */
@@ -106,7 +113,7 @@ struct opts {
 	bool verbose;
 	bool wait_all;
 	int lost_warn;		   /* 1: --on-lost warn */
-	int unavailable_run;	   /* 1: --on-unavailable run */
+	int on_unavailable;	   /* enum opts_unavailable */
 	const char *shell_command; /* -c, else NULL */
 	char **command; /* NULL-terminated; with -c: $SHELL -c STRING */
 	char **globs;	/* where they are allowed, NULL-terminated */

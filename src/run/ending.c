@@ -9,7 +9,7 @@ ending_add(const struct events *events, enum ending_reason reason,
 	const struct facts *facts = events->facts;
 	const struct event_row *row = &event_rows[reason];
 
-	if (row->outcome == EVENT_OUTCOME_NOT_DUE ||
+	if (row->outcome == EVENT_OUTCOME_SKIPPED ||
 	    row->outcome == EVENT_OUTCOME_BUSY)
 		event.status = facts->opts->conflict_exit;
 	else if (row->status != ENDING_OWN_STATUS)
