@@ -139,7 +139,7 @@ _rlockrun() {
 		-t --ttl --min-hold --keep-history --once-per --once-id --expect
 		-n --nonblock --nb --nonblocking -w --wait --timeout
 		--max-waiters --newest --replace --replaceable
-		-E --conflict-exit-code -q --quiet --splay -c --command
+		-E --conflict-exit-code --cron -q --quiet --splay -c --command
 		--label --wait-all --max-run --warn-after --hook --on-lost
 		--kill-after --on-unavailable --server-timeout -r --redis
 		--min-uptime --wait-replicas --prefix

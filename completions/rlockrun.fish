@@ -5,7 +5,7 @@ function __rlockrun_command
     set -l tokens (commandline -opc) (commandline -ct)
     set -e tokens[1]
     set -l options k/key= e x/exclusive s/shared p/permits= t/ttl= min-hold= keep-history= once-per= once-id= expect= n/nonblock nb nonblocking \
-        w/wait= timeout= max-waiters= newest replace replaceable E/conflict-exit-code= q/quiet splay= c/command= \
+        w/wait= timeout= max-waiters= newest replace replaceable E/conflict-exit-code= cron q/quiet splay= c/command= \
         label= wait-all max-run= warn-after= hook= on-lost= kill-after= on-unavailable= server-timeout= r/redis= \
         min-uptime= wait-replicas= prefix= user= password-file= sentinel-user= sentinel-password-file= \
         tls-ca= tls-cert= tls-key= status list all failed history check \
@@ -97,6 +97,7 @@ complete -c rlockrun -n __rlockrun_no_command -l newest -d 'Give way to a newer 
 complete -c rlockrun -n __rlockrun_no_command -l replace -d 'Ask the holder to stop, if it is replaceable'
 complete -c rlockrun -n __rlockrun_no_command -l replaceable -d 'Stop the job, status 80, for a run that asks so'
 complete -c rlockrun -n __rlockrun_no_command -s E -l conflict-exit-code -x -d 'Status of a run that is skipped'
+complete -c rlockrun -n __rlockrun_no_command -l cron -d 'What a crontab line on many hosts needs'
 complete -c rlockrun -n __rlockrun_no_command -s q -l quiet -d 'Print nothing about a run that is skipped'
 complete -c rlockrun -n __rlockrun_no_command -l splay -x -d 'First sleep a random time up to this'
 complete -c rlockrun -n __rlockrun_no_command -s c -l command -x -d 'Run STRING through $SHELL -c'

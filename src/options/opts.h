@@ -77,9 +77,9 @@ struct opts {
 	struct opts_login login, sentinel_login;
 	const char *tls_ca, *tls_cert, *tls_key; /* PEM files, or NULL */
 	int64_t ttl_ms;
-	int64_t wait_ms;       /* OPTS_WAIT_FOREVER, or 0 and up */
-	int64_t kill_after_ms; /* default min(ttl/6, 5 s) filled in */
-	int64_t server_timeout_ms;
+	int64_t wait_ms;	   /* OPTS_WAIT_FOREVER, or 0 and up */
+	int64_t kill_after_ms;	   /* default min(ttl/6, 5 s) filled in */
+	int64_t server_timeout_ms; /* default by --cron and --once-... */
 	bool exclusive, shared, nonblock; /* become kind and wait_ms */
 	char kind;	       /* letter of struct kind: 'x', 's' or 'p' */
 	int permits;	       /* 1 and up, of 'p' */
@@ -99,6 +99,7 @@ struct opts {
 	int replicas;	     /* --wait-replicas; 0: none is waited for */
 	int64_t replicas_ms; /* for so long; 0 with 0 replicas */
 	int conflict_exit;   /* -E: of each skip */
+	bool cron;	     /* its settings are filled in */
 	const char *label;   /* or empty; at most LIMIT_LABEL bytes */
 	char *cut_label;     /* what it points to if it was longer */
 	int progress;	     /* enum opts_progress */

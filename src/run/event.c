@@ -69,7 +69,7 @@ const struct event_row event_rows[EVENT_COUNT] = {
 	    "{name}: {why}; the lock stays until its ttl ends"),
 	[ENDING_LOST] = LOSS("lost", "{name} was lost: {why}"),
 	[ENDING_NOT_RENEWED] = LOSS("not_renewed",
-	    "{name} is being lost: its lease ends without a renewal"),
+	    "{name} is being lost: its lease ends without a renewal[ ({why})]"),
 	[ENDING_LEASE_OVER] = LOSS("lease_over",
 	    "{name} was lost: its lease ended"),
 	[ENDING_JOB_LATE] = LOSS("job_late",
