@@ -21,7 +21,6 @@ enum option_id {
 	OPT_KEEP_HISTORY,
 	OPT_ONCE_PER,
 	OPT_ONCE_ID,
-	OPT_ONCE_EXIT_CODE,
 	OPT_EXPECT,
 	OPT_NONBLOCK,
 	OPT_WAIT,
@@ -30,6 +29,7 @@ enum option_id {
 	OPT_REPLACE,
 	OPT_REPLACEABLE,
 	OPT_CONFLICT_EXIT_CODE,
+	OPT_CRON,
 	OPT_QUIET,
 	OPT_SPLAY,
 	OPT_COMMAND,
@@ -126,6 +126,7 @@ struct opts_row {
 	char argument[24];		/* none: a switch */
 	char implied[8];		/* where the argument may be left out */
 	char preset[24];		/* the default */
+	char cron[8];			/* that of a run with --cron */
 	char variable[32];
 	char help[48];
 	bool common;	  /* one of those that -h shows */

@@ -57,7 +57,7 @@ describe_value(const struct settings *settings, enum option_id id)
 			    mem_append(labels, ' ', opts->servers[i].label);
 		return labels;
 	}
-	if (settings->of[id].origin == ORIGIN_DEFAULT &&
+	if (settings->of[id].origin <= ORIGIN_CRON &&
 	    opts_table[id].type == OPTS_DURATION)
 		return num_duration_text(duration_of(settings, id));
 	return mem_strdup(settings->of[id].text);
@@ -100,6 +100,8 @@ print_origin(FILE *out, const struct settings *settings, enum option_id id)
 		free(name);
 	} else if (setting->origin == ORIGIN_COMMAND_LINE) {
 		fputs("command line", out);
+	} else if (setting->origin == ORIGIN_CRON) {
+		fprintf(out, "--%s", opts_table[OPT_CRON].longs[0]);
 	} else if (setting->origin == ORIGIN_ENVIRONMENT) {
 		fputs(opts_table[id].variable, out);
 	} else if (id == OPT_REDIS && !settings->opts->servers[0].is_default) {

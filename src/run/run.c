@@ -230,6 +230,8 @@ add_lock_failure(const struct run *run)
 static void
 run_step_withdraw(struct run *run)
 {
+	enum opts_unavailable unavailable =
+	    (enum opts_unavailable)run->opts->on_unavailable;
 	const struct set *set = &run->set;
 
 	if (set->state != LOCK_RELEASED && set->state != LOCK_FAILED)
@@ -237,14 +239,18 @@ run_step_withdraw(struct run *run)
 	if (set->state == LOCK_FAILED && set->failure != LOCK_UNAVAILABLE)
 		add_lock_failure(run);
 	if (run->facts->ending == ENDING_NONE && has_job(run) &&
-	    run->opts->unavailable_run) {
+	    unavailable == OPTS_UNAVAILABLE_RUN) {
 		events_emit(run->events,
 		    &(struct event){.type = EVENT_UNLOCKED, .why = set->error});
 		begin_job(run);
 		return;
 	}
 	if (run->facts->ending == ENDING_NONE)
-		run_add_ending(run, ENDING_UNAVAILABLE, EVENT_THEN_NOTHING);
+		run_add_ending(run,
+		    unavailable == OPTS_UNAVAILABLE_SKIP && has_job(run)
+			? ENDING_NO_SERVER
+			: ENDING_UNAVAILABLE,
+		    EVENT_THEN_NOTHING);
 	run_enter(run, RUN_DONE);
 }
 
