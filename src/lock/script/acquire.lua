@@ -262,7 +262,7 @@ local function grant_rest(repeated)
 end
 
 -- Enters the queue or sends a heartbeat.
-local function enter(rank)
+local function enter(rank, by)
   if not rank then
     if wait ~= '-' and call('ZCARD', queue) >= tonumber(wait) then return -1 end
     ticket = ticket or next_ticket()
@@ -278,7 +278,8 @@ local function enter(rank)
   if asked_ms then note_newest() end
   if rank == 0 and order == 'r' and held.kind == 'x' then
     local till = LIMIT_ORDER_MS + now
-    note('o', held.first .. ' ' .. till .. ' ' .. me .. ' ' .. record)
+    note('o', held.first .. ' ' .. till .. ' ' .. me .. ' ' .. record .. ' | '
+      .. by)
   end
   return rank
 end
@@ -303,8 +304,12 @@ local function busy()
       not can_go and 3 * LIMIT_HEARTBEAT_NEXT_MS or nil)
     if to_ring then rings[1] = head end
   end
-  if wait ~= '' and wait ~= '?' then position = enter(rank) end
-  if wait ~= '?' and position < 0 then skip('busy', by) end
+  if wait ~= '' and wait ~= '?' then position = enter(rank, by) end
+  if wait ~= '?' and position < 0 then
+    local is_paused = string.find(by, '^%S+ %d+ %d+ pause ')
+    skip(is_paused and 'paused' or 'busy',
+      by == '' and held.count > 0 and '-' or by)
+  end
   if position >= 0 and overtakes then rings[#rings + 1] = overtakes end
   return {0, math.max(-1, math.min(left, LIMIT_LEFT_MS)), position,
     call('ZCARD', queue), position >= 0 and string.format('%.0f', ticket) or '',
