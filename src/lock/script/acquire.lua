@@ -161,11 +161,13 @@ local function probe_queue()
   call('ZRANGEBYSCORE', alive, 0, 0)
 end
 
+-- A success that is enough needs no queue, and is found on a full server, too.
 local function refuse_by_policy()
+  local refused = (once ~= '' or id ~= '') and find_success()
+  if refused then return refused end
   probe_queue()
   note()
-  local refused = (once ~= '' or id ~= '') and find_success()
-  return refused or asked_ms and find_newest()
+  return asked_ms and find_newest()
 end
 
 -- The token by which the lock is ours: this one or that of a former try.
@@ -265,6 +267,7 @@ end
 local function enter(rank, by)
   if not rank then
     if wait ~= '-' and call('ZCARD', queue) >= tonumber(wait) then return -1 end
+    probe_queue()
     ticket = ticket or next_ticket()
     call('ZADD', queue, string.format('%.0f', ticket), me)
     rank = call('ZRANK', queue, me)
@@ -289,7 +292,6 @@ local function busy()
   local is_like, rank = held.kind == letter, call('ZRANK', queue, me)
   local rings, position, by = {}, -1, ''
   local left = is_like and held.first_left or held.last_left
-  if not rank then probe_queue() end
   if held.count > 0 then
     local member = is_like and held.first or held.last
     by = call('HMGET', info, field_of(held.kind, member))[1]
