@@ -439,3 +439,9 @@ opts_row_is_in_files(const struct opts_row *row)
 	return *row->longs[0] != '\0' && *row->variable != '\0' &&
 	       !row->outside;
 }
+
+bool
+opts_row_is_server(const struct opts_row *row)
+{
+	return row->type == OPTS_SERVER || row->type == OPTS_FALLBACK_SERVER;
+}

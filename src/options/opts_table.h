@@ -148,4 +148,7 @@ extern const struct opts_row opts_table[OPT_COUNT];
 /* Whether configuration files may set the option, by its long names. */
 bool opts_row_is_in_files(const struct opts_row *row);
 
+/* Whether its value is a URL. */
+bool opts_row_is_server(const struct opts_row *row);
+
 #endif

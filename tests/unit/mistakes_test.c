@@ -20,7 +20,12 @@
 #define NO_PASSWORD                                                 \
 	"--password: not accepted here, where everyone can see it " \
 	"(--password-file FILE)" TRY
-#define UNKNOWN "unknown or ambiguous option"
+#define UNKNOWN "unknown option"
+#define SCHEMES                                          \
+	"unknown scheme (redis://, rediss://, unix://, " \
+	"redis-sentinel:// or redis-cluster://)"
+#define NO_KEY "no key given (-k NAME)" TRY
+#define NO_SCHEME(url) "no scheme (did you mean redis://" url "?)"
 #define MEANT(name) " (did you mean --" name "?)"
 #define SWITCH "': neither yes nor no\n"
 
@@ -278,24 +283,17 @@ static const struct bad_case {
     {{"-k", "a", "--redis=redis://", "ls"}, {NULL}, 64, "--redis: no host" TRY,
 	OPT_REDIS},
     {{"-k", "a", "-r", "", "ls"}, {NULL}, 64, "-r: no URL" TRY, OPT_REDIS},
-    {{"-k", "a", "-r", "h\n", "ls"}, {NULL}, 64,
-	"-r: unknown scheme (redis://, rediss://, unix://, "
-	"redis-sentinel:// or redis-cluster://)" TRY,
-	OPT_REDIS},
+    {{"-k", "a", "-r", "h\n", "ls"}, {NULL}, 64, "-r: " SCHEMES TRY, OPT_REDIS},
     {{"-k", "a", "-r", "redis://h%", "ls"}, {NULL}, 64,
 	"-r: bad character in the host name" TRY, OPT_REDIS},
     {{"-k", "a", "-r", "redis://:%@h", "ls"}, {NULL}, 64,
 	"-r: bad percent-escape" TRY, OPT_REDIS},
     {{"-k", "a", "ls"}, {"RLOCKRUN_REDIS=http://:pw@h"}, 78,
-	"RLOCKRUN_REDIS: unknown scheme (redis://, rediss://, unix://, "
-	"redis-sentinel:// or redis-cluster://)\n",
-	OPT_HELP},
+	"RLOCKRUN_REDIS: " SCHEMES "\n", OPT_HELP},
     {{"-k", "a", "ls"}, {"RLOCKRUN_REDIS= "}, 78, "RLOCKRUN_REDIS: no URL\n",
 	OPT_HELP},
     {{"-k", "a", "ls"}, {"RLOCKRUN_REDIS=redis://a http://b"}, 78,
-	"RLOCKRUN_REDIS: unknown scheme (redis://, rediss://, unix://, "
-	"redis-sentinel:// or redis-cluster://)\n",
-	OPT_HELP},
+	"RLOCKRUN_REDIS: " SCHEMES "\n", OPT_HELP},
     {{"-k", "a", "ls"}, {"REDIS_URL=redis://a redis://b"}, 78,
 	"REDIS_URL: one server per -r (-r URL -r URL)\n", OPT_HELP},
     {{"-k", "a", "ls"}, {"REDIS_URL=rediss://:pw@h?x"}, 78,
@@ -322,8 +320,7 @@ static const struct bad_case {
     {{"-z", "-k", "a", "ls"}, {NULL}, 64, "unknown option -z" TRY, OPT_KEY},
     {{"-nz", "-k", "a", "ls"}, {NULL}, 64, "unknown option -z" TRY, OPT_KEY},
     {{"-k", "a", "-q5", "ls"}, {NULL}, 64, "unknown option -5" TRY, OPT_KEY},
-    {{"--nope=redis://:pw@h"}, {NULL}, 64,
-	"unknown or ambiguous option --nope" TRY, OPT_KEY},
+    {{"--nope=redis://:pw@h"}, {NULL}, 64, UNKNOWN " --nope" TRY, OPT_KEY},
     {{"--nope", "-k", "a", "ls"}, {NULL}, 64, UNKNOWN " --nope" TRY, OPT_KEY},
     {{"--tll", "5", "ls"}, {NULL}, 64, UNKNOWN " --tll" MEANT("ttl") TRY,
 	OPT_TTL},
@@ -340,12 +337,53 @@ static const struct bad_case {
     {{"--foobar"}, {NULL}, 64, UNKNOWN " --foobar" TRY, OPT_KEY},
     {{"--dump-option5"}, {NULL}, 64, UNKNOWN " --dump-option5" TRY, OPT_KEY},
     {{"--"}, {NULL}, 64, "no key given (-k NAME)" TRY, OPT_KEY},
-    {{"--on"}, {NULL}, 64, "unknown or ambiguous option --on" TRY, OPT_KEY},
+    {{"--on"}, {NULL}, 64,
+	"ambiguous option --on (--once-per, --once-id, --once-exit-code, "
+	"--on-lost, --on-unavailable)" TRY,
+	OPT_ONCE_PER},
+    {{"--no", "-k", "a", "ls"}, {NULL}, 64,
+	UNKNOWN " --no" MEANT("nonblock") TRY, OPT_NONBLOCK},
+    {{"--n"}, {NULL}, 64, "ambiguous option --n (--nonblock, --newest)" TRY,
+	OPT_NONBLOCK},
+    {{"--tls-c=pw"}, {NULL}, 64,
+	"ambiguous option --tls-c (--tls-ca, --tls-cert)" TRY, OPT_TLS_CA},
+    {{"list"}, {NULL}, 64, "no key given (did you mean --list?)" TRY, OPT_LIST},
+    {{"status", "-k", "a"}, {NULL}, 64,
+	"no key given (did you mean --status?)" TRY, OPT_STATUS},
+    {{"pause", "a*"}, {NULL}, 64, "no key given (did you mean --pause?)" TRY,
+	OPT_PAUSE},
+    {{"help"}, {NULL}, 64, "no key given (did you mean --help?)" TRY, OPT_HELP},
+    {{"dump-options"}, {NULL}, 64, NO_KEY, OPT_KEY},
+    {{"lists"}, {NULL}, 64, NO_KEY, OPT_KEY},
+    {{"--status", "list"}, {NULL}, 64, NO_KEY, OPT_STATUS},
+    {{"run", "-k", "a", "ls"}, {NULL}, 64,
+	"no key given: options precede the command (-k NAME COMMAND)" TRY,
+	OPT_KEY},
+    {{"-k", "a", "-r", "localhost:6379", "ls"}, {NULL}, 64,
+	"-r: " NO_SCHEME("localhost:6379") TRY, OPT_REDIS},
+    {{"-k", "a", "-r", "localhost", "ls"}, {NULL}, 64,
+	"-r: " NO_SCHEME("localhost") TRY, OPT_REDIS},
+    {{"-k", "a", "ls"}, {"RLOCKRUN_REDIS=10.0.0.1:6379"}, 78,
+	"RLOCKRUN_REDIS: " NO_SCHEME("10.0.0.1:6379") "\n", OPT_HELP},
+    {{"-k", "a", "ls"}, {"REDIS_URL=h:1"}, 78,
+	"REDIS_URL: " NO_SCHEME("h:1") "\n", OPT_HELP},
+    {{"-k", "a", "-r", "s3cret", "ls"}, {NULL}, 64, "-r: " SCHEMES TRY,
+	OPT_REDIS},
+    {{"-k", "a", "-r", "ops:1@h:6379", "ls"}, {NULL}, 64, "-r: " SCHEMES TRY,
+	OPT_REDIS},
+    {{"-k", "a", "-r", "h:1:s3cret", "ls"}, {NULL}, 64, "-r: " SCHEMES TRY,
+	OPT_REDIS},
+    {{"-k", "a", "-s", "-p", "2", "ls"}, {NULL}, 64,
+	"-p and -s exclude each other" TRY, OPT_PERMITS},
+    {{"-k", "a", "-e", "--shared", "ls"}, {NULL}, 64,
+	"-s and -x exclude each other" TRY, OPT_SHARED},
+    {{"-k", "a", "ls"}, {"RLOCKRUN_SHARED=1", "RLOCKRUN_PERMITS=2"}, 78,
+	"RLOCKRUN_PERMITS and RLOCKRUN_SHARED exclude each other\n", OPT_HELP},
     {{"--password=pw"}, {NULL}, 64, NO_PASSWORD, OPT_PASSWORD_FILE},
     {{"-k", "a", "--password", "pw", "ls"}, {NULL}, 64, NO_PASSWORD,
 	OPT_PASSWORD_FILE},
-    {{"--pass=pw"}, {NULL}, 64, UNKNOWN " --pass" MEANT("pause") TRY,
-	OPT_PAUSE},
+    {{"--pass=pw"}, {NULL}, 64, UNKNOWN " --pass" MEANT("password-file") TRY,
+	OPT_PASSWORD_FILE},
     {{"--quiet=1"}, {NULL}, 64, "--quiet takes no argument" TRY, OPT_QUIET},
     {{"--nonblock=1"}, {NULL}, 64, "--nonblock takes no argument" TRY,
 	OPT_NONBLOCK},
