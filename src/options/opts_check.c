@@ -47,15 +47,13 @@ refuse_beside(struct settings *settings, enum option_id id, const char *other)
 	    opts_table[id].longs[0], other);
 }
 
-/* Two of equal precedence, each by its last letter, which is that of the
- * manual, or as in the environment or a file. */
+/* Two of equal precedence, each by its letter, or as in the environment or a
+ * file. */
 static void
 refuse_both(struct settings *settings, enum option_id id, enum option_id other)
 {
-	const char *one = opts_table[id].shorts,
-		   *two = opts_table[other].shorts;
-	const char letters[2][3] = {{'-', one[strlen(one) - 1]},
-	    {'-', two[strlen(two) - 1]}};
+	const char letters[2][3] = {{'-', *opts_table[id].shorts},
+	    {'-', *opts_table[other].shorts}};
 
 	settings_fail(settings, id, "%s and %s exclude each other",
 	    settings_name(settings, id, letters[0]),

@@ -42,7 +42,7 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	    .help = "name of the lock; repeat it for several locks",
 	    .example = "-k backup /opt/backup",
 	    .type = OPTS_KEY},
-	[OPT_EXCLUSIVE] = {.shorts = "ex", .longs = {"exclusive"},
+	[OPT_EXCLUSIVE] = {.shorts = "xe", .longs = {"exclusive"},
 	    VARIABLE(EXCLUSIVE),
 	    .help = "one holder at a time (the default)",
 	    .example = "-x",
