@@ -333,10 +333,10 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	    .example = "--status --json -k backup",
 	    SWITCH(json),
 	    .with = ACTION(OPTS_STATUS) | ACTION(OPTS_LIST) |
-		ACTION(OPTS_HISTORY) | ACTION(OPTS_DOCTOR) |
-		ACTION(OPTS_PAUSE) | ACTION(OPTS_RESUME),
-	    .with_names = "--status, --list, --history, --doctor, --pause or "
-			  "--resume"},
+		ACTION(OPTS_HISTORY) | ACTION(OPTS_CHECK) |
+		ACTION(OPTS_DOCTOR) | ACTION(OPTS_PAUSE) |
+		ACTION(OPTS_RESUME) | ACTION(OPTS_SHOW_CONFIG),
+	    .with_names = "an action that shows something, such as --status"},
 	[OPT_OLDER_THAN] = {.longs = {"older-than"}, .argument = "DUR",
 	    .help = "list only locks held for longer than this",
 	    .example = "--list --older-than 1h",

@@ -108,14 +108,12 @@ static const struct bad_case {
     {{"--older-than", "5", "-k", "a", "ls"}, {NULL}, 64,
 	"--older-than needs --list" TRY, OPT_OLDER_THAN},
     {{"--json", "--force-release", "--yes", "-k", "a"}, {NULL}, 64,
-	"--json needs --status, --list, --history, --doctor, --pause or "
-	"--resume" TRY,
+	"--json needs an action that shows something, such as --status" TRY,
 	OPT_JSON},
     {{"--yes", "-k", "a", "ls"}, {NULL}, 64, "--yes needs --force-release" TRY,
 	OPT_FORCE_RELEASE},
     {{"--json", "-k", "a", "ls"}, {NULL}, 64,
-	"--json needs --status, --list, --history, --doctor, --pause or "
-	"--resume" TRY,
+	"--json needs an action that shows something, such as --status" TRY,
 	OPT_JSON},
     {{"-k", "a", "--"}, {NULL}, 64, "no command given" TRY, OPT_COMMAND},
     {{"-k", "a", ""}, {NULL}, 64, "the command is empty" TRY, OPT_COMMAND},
@@ -146,9 +144,8 @@ static const struct bad_case {
 	OPT_REDIS},
     {{"--check", "--list"}, {NULL}, 64,
 	"--check and --list exclude each other" TRY, OPT_CHECK},
-    {{"--check", "--json"}, {NULL}, 64,
-	"--json needs --status, --list, --history, --doctor, --pause or "
-	"--resume" TRY,
+    {{"--hold", "1m", "-k", "a", "--json"}, {NULL}, 64,
+	"--json needs an action that shows something, such as --status" TRY,
 	OPT_JSON},
     {{"-k", "a", "--hold", "1m", "--once-id", "b"}, {NULL}, 64,
 	"--once-id and --hold exclude each other" TRY, OPT_ONCE_ID},
