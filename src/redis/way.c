@@ -633,29 +633,26 @@ add_handshake(struct way *way, int64_t deadline)
 }
 
 int
-way_send(struct way *way, const struct command *commands, size_t count)
+way_send(struct way *way, const struct command *command)
 {
 	size_t queued, length;
-	bool opening, failed;
+	bool opening;
 
-	if (commands[count - 1].again == AGAIN_ASKING &&
-	    way->kind->asked != NULL)
+	if (command->again == AGAIN_ASKING && way->kind->asked != NULL)
 		way = way->kind->asked(way->place);
 	queued = way->pipeline.count;
 	length = way->pipeline.out.length;
 	opening = way->state == WAY_CLOSED;
-	failed = opening && add_handshake(way, commands[0].deadline) == -1;
-	for (size_t i = 0; i < count && !failed; i++)
-		failed = pipeline_add(&way->pipeline, &commands[i]) == -1;
-	if (failed) {
+	if ((opening && add_handshake(way, command->deadline) == -1) ||
+	    pipeline_add(&way->pipeline, command) == -1) {
 		pipeline_cut(&way->pipeline, queued, length);
 		snprintf(way->error, sizeof(way->error), "%s",
 		    strerror(ENOMEM));
 		return -1;
 	}
 	if (opening)
-		way_open(way, &commands[0]);
-	else if (way->state == WAY_UP && !commands[count - 1].more)
+		way_open(way, command);
+	else if (way->state == WAY_UP && !command->more)
 		way_flush(way);
 	way_set_timer(way);
 	return 0;

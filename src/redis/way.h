@@ -33,10 +33,10 @@ struct way *way_new(struct loop *loop, const struct endpoint *url,
 /* Closes without replies; what was written still travels. */
 void way_free(struct way *way);
 
-/* In this order, in one write, which is due at once if the way is up. 0, or -1
- * when memory is out or more than 16 commands would be unanswered: then none is
- * sent. */
-int way_send(struct way *way, const struct command *commands, size_t count);
+/* Behind what was sent before. It is written at once if the way is up, unless
+ * another one follows in the same write: command->more. 0, or -1 when memory is
+ * out or more than 16 commands would be unanswered: then it is not sent. */
+int way_send(struct way *way, const struct command *command);
 
 /* Gives the connection up: unanswered commands get a reply before this
  * returns. The server is found anew by the next command. */

@@ -286,7 +286,7 @@ ask_next(struct sentinel *sentinel)
 
 	for (; sentinel->asked < sentinel->url->host_count; sentinel->asked++) {
 		command.deadline = next_deadline(sentinel);
-		if (way_send(sentinel->ways[sentinel->asked], &command, 1) == 0)
+		if (way_send(sentinel->ways[sentinel->asked], &command) == 0)
 			return;
 		snprintf(sentinel->why, WHY_MAX, "%s", strerror(ENOMEM));
 	}

@@ -221,7 +221,7 @@ learn(struct slot *slot)
 
 	slot->learn_next = false;
 	if (slot->unlearnt < LEARN_TRIES && way_is_up(slot->owner))
-		way_send(slot->owner, &command, 1);
+		way_send(slot->owner, &command);
 }
 
 /* Not while a command is blocked on the server. */
