@@ -1,5 +1,6 @@
 /* A way between a kind of its own and servers that are sockets of this test. */
 #include "redis/way.h"
+#include "redis/way_kind.h"
 
 #include <errno.h>
 #include <stdlib.h>

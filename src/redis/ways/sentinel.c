@@ -9,6 +9,7 @@
 #include "base/num.h"
 #include "redis/reply.h"
 #include "redis/way.h"
+#include "redis/way_kind.h"
 
 /* An unreachable sentinel must not use up all the time there is, and a distant
  * one must be waited for in the end. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "redis/way.h"
+#include "redis/way_kind.h"
 #include "redis/ways/cluster.h"
 
 /* As for sentinels: an unreachable node must not use up all the time there is,
