@@ -149,7 +149,7 @@ lock_send(struct lock_link *link, struct request *request,
 	if (tries || ends || (renews && link == lock->link))
 		lock->is_unsafe = false;
 	if (request->argc > 0)
-		sent = way_send(link->way, command, 1);
+		sent = way_send(link->way, command);
 	if (renews)
 		link->renewal = sent == 0 ? LINK_AWAITED : LINK_QUIET;
 	if (sent == -1)

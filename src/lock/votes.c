@@ -124,7 +124,7 @@ vote_introduce(struct vote *vote, const struct lock *lock)
 
 	vote->known = vote->known && way_is_up(lock->link->way);
 	if (!vote->known)
-		way_send(lock->link->way, &command, 1);
+		way_send(lock->link->way, &command);
 }
 
 /* --- how a server stands -------------------------------------------------- */

@@ -224,14 +224,12 @@ __wrap_way_free(struct way *way)
 	(void)way;
 }
 
-int __wrap_way_send(struct way *way, const struct command *command,
-    size_t count);
+int __wrap_way_send(struct way *way, const struct command *command);
 int
-__wrap_way_send(struct way *way, const struct command *command, size_t count)
+__wrap_way_send(struct way *way, const struct command *command)
 {
 	const char *name = name_of(command);
 
-	(void)count; /* it is 1 */
 	if (is_companion(name))
 		return 0;
 	if (scripted.full) {
