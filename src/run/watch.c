@@ -122,7 +122,7 @@ finish(struct run *run)
 		add_exec_failure(run);
 	else if (ending == ENDING_NONE && run->replaced && !was_first)
 		ending_add(run->events, ENDING_REPLACED,
-		    (struct event){.by = &run->set.about->by});
+		    (struct event){.by = &run->set.about->order.by});
 	else if (ending == ENDING_NONE)
 		ending_add(run->events, ENDING_JOB,
 		    (struct event){.status = job_status(job)});
@@ -218,10 +218,10 @@ watch_limits(struct run *run)
 		limits->warn_at = CLOCK_NEVER;
 	}
 	run_wake_at(run, clock_min(limits->overrun_at, limits->warn_at));
-	if (run->set.about->ordered) {
+	if (run->set.about->order.ordered) {
 		events_emit(run->events,
 		    &(struct event){.type = EVENT_REPLACING,
-			.by = &run->set.about->by});
+			.by = &run->set.about->order.by});
 		run->replaced = true;
 		begin_stop(run, clock_now() + run->opts->kill_after_ms);
 	}
