@@ -8,7 +8,7 @@
 #include "base/exitcode.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "lock/single.h"
+#include "lock/answer.h"
 #include "redis/reply.h"
 
 /* INFO, pages of SCAN, long queues, and the slots of a large cluster. */
@@ -83,7 +83,7 @@ on_question_reply(void *arg, const struct reply *reply)
 		question->outcome = QUESTION_SILENT;
 		question->is_permanent = reply->permanent;
 		error = reply->failure;
-	} else if (single_lacks_replicas(reply, enquiry->replicas, why)) {
+	} else if (answer_lacks_replicas(reply->acks, enquiry->replicas, why)) {
 		question->outcome = QUESTION_TOO_FEW;
 		error = why;
 	} else {

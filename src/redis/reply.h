@@ -18,7 +18,7 @@ enum reply_kind {
 	 * the same, as another user or in another db. */
 	REPLY_NO_ACCESS,
 	REPLY_NONE, /* nothing was received */
-	/* Only lock/single.h answers so, which counts as silence: */
+	/* Only lock/lock.h says so, and it counts as silence: */
 	REPLY_TOO_FEW, /* replicas have what was done; it may pass */
 };
 

@@ -62,7 +62,6 @@ FIRST = {
     "src/lock/record.c": ["cli/admin", "lock/history"],
     "src/lock/request.c": ["lock/scripts", "queue/queuekeys"],
     "src/lock/set.c": ["lock/several"],
-    "src/lock/single.c": ["lock/lease", "lock/digests"],
     "src/lock/script/acquire.lua": ["queue/queue", "lock/once", "lock/nested"],
     "src/admin/script/force.lua": ["cli/admin"],
     "src/lock/script/heal.lua": ["queue/queuekeys"],
