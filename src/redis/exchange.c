@@ -64,11 +64,13 @@ exchange_flush(struct way *way)
 
 /* --- reading ------------------------------------------------------------ */
 
-/* What a value says about the server, and what is to be asked again there. */
+/* What a value says about the server, and what is to be asked again there. That
+ * is never the command before WAIT, which was run, whatever WAIT is told. */
 static enum again
 heed(struct way *way, const char *error)
 {
 	bool greets = way->pipeline.pending[0].arg == &way->handshake;
+	bool answers_wait = way->pipeline.first != NULL;
 	enum again again = AGAIN_NO;
 
 	way->contact = WAY_HAS_ANSWERED;
@@ -82,7 +84,7 @@ heed(struct way *way, const char *error)
 	    (error != NULL && way->kind->locate != NULL &&
 		reply_is_doubtful(error)))
 		way->stale = true;
-	return again;
+	return answers_wait ? AGAIN_NO : again;
 }
 
 /* A connection that is left is closed before the handler is called, so that it

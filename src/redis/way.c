@@ -163,8 +163,8 @@ way_ends_at(const struct way *way)
 
 /* --- giving up ---------------------------------------------------------- */
 
-/* A handler may send anew, so that all it is given is copied before. What was
- * held back was not run. */
+/* A handler may send anew, which changes all that a reply points at: so that is
+ * copied before. What was held back was not run. */
 void
 way_drop(struct way *way)
 {
@@ -280,8 +280,8 @@ way_fail_soon(struct way *way, const char *what, const char *why)
 	"closed without a reply, perhaps by a proxy that does not know " \
 	"CLIENT SETNAME"
 
-/* A TLS server mostly hangs up without an alert
- * on a client that does not begin with TLS. */
+/* A TLS server mostly hangs up without an alert on a client that does not begin
+ * with TLS. */
 void
 way_hang_up(struct way *way, int error)
 {
