@@ -13,6 +13,7 @@
 #include "base/tty.h"
 #include "lock/limit.h"
 #include "options/conf_access.h"
+#include "options/nearest.h"
 #include "options/opts_table.h"
 
 #define KILL_AFTER_MAX_MS 5000 /* of the default only */
@@ -46,6 +47,19 @@ refuse_beside(struct settings *settings, enum option_id id, const char *other)
 {
 	settings_fail(settings, id, "--%s and --%s exclude each other",
 	    opts_table[id].longs[0], other);
+}
+
+/* Two of equal precedence, each by its letter, or as in the environment or a
+ * file. */
+static void
+refuse_both(struct settings *settings, enum option_id id, enum option_id other)
+{
+	const char letters[2][3] = {{'-', *opts_table[id].shorts},
+	    {'-', *opts_table[other].shorts}};
+
+	settings_fail(settings, id, "%s and %s exclude each other",
+	    settings_name(settings, id, letters[0]),
+	    settings_name(settings, other, letters[1]));
 }
 
 /* Given without -r. It may hold a password, so messages do not show it. */
@@ -88,6 +102,15 @@ suggest_name(const char *file, char *name, size_t size)
 		snprintf(name, size, "%.*s", (int)length, base);
 }
 
+static bool
+has_key_behind(char **rest)
+{
+	while (*rest != NULL && strcmp(*rest, "-k") != 0 &&
+	       strcmp(*rest, "--key") != 0)
+		rest++;
+	return *rest != NULL;
+}
+
 /* flock(1) has a file, or the number of a descriptor, in place of -k. */
 static void
 refuse_without_key(struct settings *settings, char **rest)
@@ -95,11 +118,17 @@ refuse_without_key(struct settings *settings, char **rest)
 	enum opts_action action = settings->opts->action;
 	enum option_id id =
 	    action == OPTS_RUN ? OPT_KEY : action_option(action);
-	const char *first = *rest;
+	enum option_id meant;
+	const char *first = *rest, *subcommand = NULL;
 	char file[OPTS_KEY_MAX / 2], name[64];
 
-	if (first != NULL && *first != '\0' && rest[1] == NULL &&
-	    strspn(first, "0123456789") == strlen(first)) {
+	if (action == OPTS_RUN && first != NULL)
+		subcommand = nearest_action(first, &meant);
+	if (subcommand != NULL) {
+		settings_fail(settings, meant,
+		    "no key given (did you mean --%s?)", subcommand);
+	} else if (first != NULL && *first != '\0' && rest[1] == NULL &&
+		   strspn(first, "0123456789") == strlen(first)) {
 		settings_fail(settings, id,
 		    "no key given: a lock has a name, not a file descriptor "
 		    "(-k NAME COMMAND)");
@@ -114,6 +143,10 @@ refuse_without_key(struct settings *settings, char **rest)
 		    "no key given: a lock has a name, not a file (-k %s "
 		    "instead of %s)",
 		    name, file);
+	} else if (has_key_behind(rest)) {
+		settings_fail(settings, id,
+		    "no key given: options precede the command (-k NAME "
+		    "COMMAND)");
 	} else {
 		settings_fail(settings, id, "no key given (-k NAME)");
 	}
@@ -197,9 +230,7 @@ check_kind(struct settings *settings)
 	for (enum option_id id = OPT_EXCLUSIVE; id <= OPT_PERMITS; id++)
 		if (id != winner && settings_counts(settings, id) &&
 		    settings_compare(settings, id, winner) == 0)
-			settings_fail(settings, id,
-			    "only one of --exclusive, --shared and --permits "
-			    "can be given");
+			refuse_both(settings, id, winner);
 	settings->opts->kind = 'x';
 	if (winner == OPT_SHARED)
 		settings->opts->kind = 's';
@@ -372,10 +403,7 @@ check_wait(struct settings *settings)
 		return;
 	if (settings_compare(settings, OPT_NONBLOCK, OPT_WAIT) == 0 &&
 	    opts->wait_ms > 0)
-		settings_fail(settings, OPT_NONBLOCK,
-		    "%s and %s exclude each other",
-		    settings_name(settings, OPT_NONBLOCK, "-n"),
-		    settings_name(settings, OPT_WAIT, "-w"));
+		refuse_both(settings, OPT_NONBLOCK, OPT_WAIT);
 	opts->wait_ms = 0;
 }
 

@@ -42,7 +42,7 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	    .help = "name of the lock; repeat it for several locks",
 	    .example = "-k backup /opt/backup",
 	    .type = OPTS_KEY},
-	[OPT_EXCLUSIVE] = {.shorts = "ex", .longs = {"exclusive"},
+	[OPT_EXCLUSIVE] = {.shorts = "xe", .longs = {"exclusive"},
 	    VARIABLE(EXCLUSIVE),
 	    .help = "one holder at a time (the default)",
 	    .example = "-x",
@@ -337,10 +337,10 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	    .example = "--status --json -k backup",
 	    SWITCH(json),
 	    .with = ACTION(OPTS_STATUS) | ACTION(OPTS_LIST) |
-		ACTION(OPTS_HISTORY) | ACTION(OPTS_DOCTOR) |
-		ACTION(OPTS_PAUSE) | ACTION(OPTS_RESUME),
-	    .with_names = "--status, --list, --history, --doctor, --pause or "
-			  "--resume"},
+		ACTION(OPTS_HISTORY) | ACTION(OPTS_CHECK) |
+		ACTION(OPTS_DOCTOR) | ACTION(OPTS_PAUSE) |
+		ACTION(OPTS_RESUME) | ACTION(OPTS_SHOW_CONFIG),
+	    .with_names = "an action that shows something, such as --status"},
 	[OPT_OLDER_THAN] = {.longs = {"older-than"}, .argument = "DUR",
 	    .help = "list only locks held for longer than this",
 	    .example = "--list --older-than 1h",
@@ -442,4 +442,10 @@ opts_row_is_in_files(const struct opts_row *row)
 {
 	return *row->longs[0] != '\0' && *row->variable != '\0' &&
 	       !row->outside;
+}
+
+bool
+opts_row_is_server(const struct opts_row *row)
+{
+	return row->type == OPTS_SERVER || row->type == OPTS_FALLBACK_SERVER;
 }

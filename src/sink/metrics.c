@@ -59,8 +59,7 @@ metrics_warn(struct metrics_sink *sink, const struct lock_metrics *lock,
 	const struct opts_key *key = &sink->opts->keys[lock - sink->locks];
 	char name[1024], folder[1024];
 
-	if (sink->warned ||
-	    (sink->opts->quiet && !sink->opts->metrics_demanded))
+	if (sink->warned)
 		return;
 	sink->warned = true;
 	escape_quote(key->name, name, sizeof(name));

@@ -792,8 +792,11 @@ test_help(void)
 	char *text = printed(opts_help_print);
 
 	ok(fits_columns(text, "--help") > 80, "--help has them all");
-	ok(strstr(text, "  -w, --wait, --timeout DUR ") != NULL,
-	    "--help has all names");
+	ok(strstr(text, "  -w, --wait DUR ") != NULL &&
+		strstr(text, "  -x, --exclusive ") != NULL,
+	    "--help has each option by its first names");
+	ok(strstr(text, "--timeout") == NULL && strstr(text, "-e,") == NULL,
+	    "and no aliases");
 	ok(strstr(text, "dump-options") == NULL, "--help hides what's hidden");
 	ok(strstr(text, "unlock,") == NULL && strstr(text, "close") == NULL &&
 		strstr(text, "no-fork") == NULL &&
