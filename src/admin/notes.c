@@ -243,8 +243,7 @@ json_skips(const struct look *look)
 }
 
 static void
-json_act(const struct look *look, enum look_noted what, const char *name,
-    const char *other)
+json_act(const struct look *look, const char *name, enum look_noted what)
 {
 	const struct look_note *note = NULL;
 
@@ -258,7 +257,7 @@ json_act(const struct look *look, enum look_noted what, const char *name,
 	}
 	printf("{\"at_ms\":%lld", (long long)note->at_ms);
 	json_who(&note->who);
-	json_other(note, other, "start_ms");
+	json_other(note, "holder", "start_ms");
 	printf("}");
 }
 
@@ -266,7 +265,7 @@ void
 notes_print_json(const struct look *look)
 {
 	json_skips(look);
-	json_act(look, NOTED_PAUSE, "last_pause", "pause");
-	json_act(look, NOTED_ORDER, "last_order", "holder");
-	json_act(look, NOTED_FORCE, "last_force", "holder");
+	json_act(look, "last_pause", NOTED_PAUSE);
+	json_act(look, "last_order", NOTED_ORDER);
+	json_act(look, "last_force", NOTED_FORCE);
 }
