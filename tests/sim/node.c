@@ -19,6 +19,7 @@
 /* What servers' clocks show when a history begins, like those of the hosts. */
 #define EPOCH_US INT64_C(1781519200000000)
 enum { COMMAND_WORDS = 256 };
+enum { OWN_CLIENT = -1 }; /* has no connection */
 
 /* NOLINTBEGIN(*-avoid-non-const-global-variables): one set of servers a world
  */
@@ -500,18 +501,49 @@ node_drain(struct node *node)
 /* --- without a connection
  * ----------------------------------------------------------- */
 
-/* The reply to the last command of our own client is the last one; it is taken
- * away, what else the command has caused is sent. */
+/* Takes the reply to our own client out of the node's: it has no connection.
+ * What the command has caused may stand before it or behind it, such as the end
+ * of another's wait. */
+static const char *
+take_own_reply(struct node *node)
+{
+	lua_State *lua = nodes.lua;
+	const char *reply = "";
+	int count, at = 0;
+
+	lua_rawgeti(lua, LUA_REGISTRYINDEX, node->lua);
+	lua_getfield(lua, -1, "out");
+	count = (int)lua_objlen(lua, -1);
+	lua_newtable(lua);
+	for (int i = 1; i < count; i += 2) {
+		lua_rawgeti(lua, -2, i);
+		lua_getfield(lua, -1, "id");
+		lua_rawgeti(lua, -4, i + 1);
+		if (lua_tointeger(lua, -2) == OWN_CLIENT) {
+			reply = lua_tostring(lua, -1);
+			reply = world_copy(reply, strlen(reply));
+			lua_pop(lua, 3);
+			continue;
+		}
+		lua_rawseti(lua, -4, at + 2);
+		lua_pop(lua, 1);
+		lua_rawseti(lua, -2, at + 1);
+		at += 2;
+	}
+	lua_setfield(lua, -3, "out");
+	lua_pop(lua, 2);
+	return reply;
+}
+
 const char *
 node_execute(struct node *node, const char *const *words)
 {
 	lua_State *lua = nodes.lua;
 	const char *reply;
-	int count;
 
 	if (node->own_client == 0) {
 		push_method(node, "connect");
-		lua_pushinteger(lua, -1);
+		lua_pushinteger(lua, OWN_CLIENT);
 		call(2, 1);
 		node->own_client = luaL_ref(lua, LUA_REGISTRYINDEX);
 	}
@@ -524,17 +556,7 @@ node_execute(struct node *node, const char *const *words)
 		lua_rawseti(lua, -2, i + 1);
 	}
 	call(3, 0);
-	lua_rawgeti(lua, LUA_REGISTRYINDEX, node->lua);
-	lua_getfield(lua, -1, "out");
-	count = (int)lua_objlen(lua, -1);
-	lua_rawgeti(lua, -1, count);
-	reply = lua_tostring(lua, -1);
-	reply = world_copy(reply, strlen(reply));
-	for (int i = 0; i < 2; i++) {
-		lua_pushnil(lua);
-		lua_rawseti(lua, -3, count - i);
-	}
-	lua_pop(lua, 3);
+	reply = take_own_reply(node);
 	node_drain(node);
 	return reply;
 }
