@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "admin/look.h"
 #include "base/escape.h"
 #include "base/exitcode.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/moment.h"
 #include "sink/holder_text.h"
 
 /* What `rlockrun-locks(7)` lists as reasons. */
@@ -159,9 +159,9 @@ print_note(const struct look *look, const struct look_note *note)
 	char at[48], by_at[48] = "?";
 	char *text, *escaped;
 
-	look_describe_time(note->at_ms, look->now_ms, at, sizeof(at));
+	moment_describe_time(note->at_ms - look->now_ms, at, sizeof(at));
 	if (note->by_at_ms > 0)
-		look_describe_time(note->by_at_ms, look->now_ms, by_at,
+		moment_describe_time(note->by_at_ms - look->now_ms, by_at,
 		    sizeof(by_at));
 	text = is_skip(note)		   ? describe_skip(note, by_at)
 	       : note->what == NOTED_PAUSE ? describe_pause(note, by_at, at)
