@@ -50,7 +50,6 @@ send_force(struct client *client, const struct key_names *keys,
 	    &(struct query_force){.look = look,
 		.only = only,
 		.who = who,
-		.ends_pause = client->opts->action == OPTS_RESUME,
 		.helpers = client_reaches_helpers(client, keys->lock)});
 	replied = client_ask(client, request.command.script, request.argv,
 	    read_forced, forced);

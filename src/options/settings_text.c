@@ -60,7 +60,7 @@ describe_value(const struct settings *settings, enum option_id id)
 			    mem_append(labels, ' ', opts->servers[i].label);
 		return labels;
 	}
-	if (settings->of[id].origin == ORIGIN_DEFAULT &&
+	if (settings->of[id].origin <= ORIGIN_CRON &&
 	    opts_table[id].type == OPTS_DURATION)
 		return num_duration_text(duration_of(settings, id));
 	return mem_strdup(settings->of[id].text);
@@ -91,6 +91,8 @@ origin_name(const struct settings *settings, enum option_id id)
 	switch (settings->of[id].origin) {
 	case ORIGIN_COMMAND_LINE:
 		return "command line";
+	case ORIGIN_CRON:
+		return "--cron";
 	case ORIGIN_ENVIRONMENT:
 		return opts_table[id].variable;
 	default:

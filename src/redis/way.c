@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
+#include "base/secret.h"
 #include "redis/dial.h"
 
 enum { READ_BYTES = 16384 };
@@ -612,7 +612,7 @@ way_not_found(struct way *way, const char *why, bool refused, bool permanent)
 static void
 way_open(struct way *way, const struct command *command)
 {
-	mem_wipe_stack();
+	secret_wipe_stack();
 	rest_open(&way->rest, clock_now());
 	way->dial.counts_until = command->counts_until > 0
 				     ? command->counts_until

@@ -1,3 +1,4 @@
+/* What the job executes, and the variables that rlockrun sets for it. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -208,7 +208,7 @@ count_end(const struct metrics_sink *sink, struct metrics *changes,
 		values[METRICS_HOLD_COUNT]++;
 	}
 	values[failed ? METRICS_JOB_FAILED : METRICS_ENDED + event->ending]++;
-	if (outcome == EVENT_OUTCOME_BUSY || outcome == EVENT_OUTCOME_NOT_DUE)
+	if (outcome == EVENT_OUTCOME_BUSY || outcome == EVENT_OUTCOME_SKIPPED)
 		return;
 	values[METRICS_LAST_END] = clock_epoch();
 	values[METRICS_LAST_STATUS] = event_shell_status(event->status);
