@@ -109,7 +109,7 @@ send_question(struct question *question, enum again again, bool more)
 	    .replicas_ms = enquiry->opts->replicas_ms,
 	    .more = more};
 
-	if (way_send(enquiry->server, &command, 1) == -1)
+	if (way_send(enquiry->server, &command) == -1)
 		log_die(EXITCODE_RESOURCE, "out of memory");
 }
 

@@ -201,7 +201,7 @@ send_on(struct link *link, const struct command *command)
 	own.on_reply = on_single_reply;
 	own.arg = link;
 	link->state = LINK_QUIET;
-	if (way_send(link->server, &own, 1) == -1)
+	if (way_send(link->server, &own) == -1)
 		return -1;
 	link->state = LINK_AWAITED;
 	return 0;
@@ -242,9 +242,9 @@ single_send(struct single *single, const struct command *command, enum ask ask)
 		single->error[0] = '\0';
 		single->on_quiet = NULL;
 		drop_link(other_link(single->in_use));
-		return way_send(single->in_use->server, command, 1);
+		return way_send(single->in_use->server, command);
 	default:
-		return way_send(single->in_use->server, command, 1);
+		return way_send(single->in_use->server, command);
 	}
 }
 

@@ -124,7 +124,7 @@ vote_introduce(struct vote *vote, const struct lock *lock)
 
 	vote->known = vote->known && single_is_up(lock->single);
 	if (!vote->known)
-		way_send(single_server(lock->single), &command, 1);
+		way_send(single_server(lock->single), &command);
 }
 
 /* --- how a server stands -------------------------------------------------- */

@@ -3,6 +3,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "redis/exchange.h"
+#include "redis/tls/tls_stream.h"
+
 /* A TLS handshake that is not answered for so long is probed. */
 enum { SILENCE_MS = 1000 };
 
@@ -74,17 +77,18 @@ dial_probe(struct way *way)
 
 /* --- TLS ---------------------------------------------------------------- */
 
-void
-dial_on_socket(struct way *way)
+/* Commands wait for the TLS handshake, not for the socket. */
+static void
+shake_hands(struct way *way)
 {
 	struct stream *stream = &way->stream;
 
-	if (stream_handshake(stream) == 0) {
+	if (tls_stream_handshake(stream->tls) == 0) {
 		probe_cancel(&way->dial.probe);
-		way_opened(way);
+		exchange_begin(way);
 	} else if (errno == EAGAIN) {
 		way_describe(way, WAY_NO_CONNECTION, NO_HANDSHAKE, NULL);
-		way_watch_socket(way);
+		stream_watch(stream, false);
 	} else {
 		way_note_permanence(way, stream_is_permanent(stream, errno));
 		way_fail_soon(way, WAY_NO_CONNECTION,
@@ -92,11 +96,23 @@ dial_on_socket(struct way *way)
 	}
 }
 
+static void
+on_securing_socket(void *arg, short revents)
+{
+	struct way *way = arg;
+
+	(void)revents;
+	if (way->state == WAY_SECURING)
+		shake_hands(way);
+	way_set_timer(way);
+}
+
 /* The addresses that are left share the time that is left. */
 static void
 start_tls(struct way *way)
 {
 	const struct endpoint *to = &way->to;
+	struct stream *stream = &way->stream;
 	int64_t now = clock_now(), left_ms = way_ends_at(way) - now;
 
 	way->state = WAY_SECURING;
@@ -105,10 +121,12 @@ start_tls(struct way *way)
 	    now + left_ms / (int64_t)race_left(&way->dial.race);
 	way->dial.probe_at =
 	    dial_may_probe(way) ? now + SILENCE_MS : CLOCK_NEVER;
-	if (stream_start_tls(&way->stream, to->tls_context, to->host) == -1)
+	stream->fd.on_ready = on_securing_socket;
+	stream->tls = tls_stream_new(to->tls_context, stream->fd.fd, to->host);
+	if (stream->tls == NULL)
 		way_fail_soon(way, WAY_NO_CONNECTION, strerror(ENOMEM));
 	else
-		dial_on_socket(way);
+		shake_hands(way);
 }
 
 /* --- addresses ---------------------------------------------------------- */
@@ -125,7 +143,7 @@ on_raced(void *arg, int error)
 	} else if (way->to.tls) {
 		start_tls(way);
 	} else {
-		way_opened(way);
+		exchange_begin(way);
 	}
 	way_set_timer(way);
 }

@@ -15,8 +15,7 @@ void dial_init(struct way *way);
 void dial_start(struct way *way);
 void dial_cancel(struct way *way);
 
-/* The socket is ready while SECURING; the time is over in a state before UP. */
-void dial_on_socket(struct way *way);
+/* The time is over in a state before UP. */
 void dial_on_timer(struct way *way);
 
 /* When the timer is due before the deadline of a command. */

@@ -137,64 +137,63 @@ on_greeting(void *arg, const struct reply *reply)
 		handshake->misfit = why;
 }
 
-static char *
-current_password(const struct endpoint *to, bool anew)
-{
-	return to->password_file != NULL
-		   ? password_file_get(to->password_file, anew)
-		   : secret_share(to->password);
-}
-
 void
 handshake_fini(struct handshake *handshake)
 {
 	secret_free(handshake->password);
 }
 
-static void
-add_step(struct handshake_steps *steps, struct command command,
-    const char *first, const char *second, const char *third)
-{
-	const char **words = steps->words[steps->count];
-
-	words[0] = first;
-	words[1] = second;
-	words[2] = third;
-	command.words = words;
-	steps->commands[steps->count++] = command;
-}
-
 /* Without a user, AUTH begins with the password. */
-void
-handshake_begin(struct handshake *handshake, struct handshake_steps *steps,
+int
+handshake_send(struct handshake *handshake, struct pipeline *pipeline,
     const struct endpoint *to, int64_t deadline)
 {
-	const struct greeting *greeting = handshake->greeting;
-	struct command command = {.deadline = deadline, .arg = handshake};
-	const char *password;
+	const char *greeting = handshake->greeting->command;
+	char *password =
+	    to->password_file != NULL
+		? password_file_get(to->password_file, handshake->anew)
+		: secret_share(to->password);
+	char db[16], name[32];
+	const struct {
+		bool is_due;
+		reply_handler *on_reply;
+		const char *words[4];
+	} steps[] = {
+	    {to->user != NULL, on_auth,
+		{"AUTH", to->user, password != NULL ? password : ""}},
+	    {to->user == NULL && password != NULL, on_auth, {"AUTH", password}},
+	    {greeting != NULL, on_greeting, {greeting}},
+	    {to->db != 0, on_select, {"SELECT", db}},
+	    {true, on_setname, {"CLIENT", "SETNAME", name}},
+	};
 
 	secret_free(handshake->password);
-	handshake->password = current_password(to, handshake->anew);
+	handshake->password = password;
 	handshake->refusal[0] = '\0';
 	handshake->misfit = NULL;
 	handshake->complaint[0] = '\0';
-	password = handshake->password;
-	*steps = (struct handshake_steps){.count = 0};
-	snprintf(steps->db, sizeof(steps->db), "%d", to->db);
-	snprintf(steps->name, sizeof(steps->name), "rlockrun:%d",
-	    (int)getpid());
-	command.on_reply = on_auth;
-	if (to->user != NULL)
-		add_step(steps, command, "AUTH", to->user,
-		    password != NULL ? password : "");
-	else if (password != NULL)
-		add_step(steps, command, "AUTH", password, NULL);
-	command.on_reply = on_greeting;
-	if (greeting != NULL && greeting->command != NULL)
-		add_step(steps, command, greeting->command, NULL, NULL);
-	command.on_reply = on_select;
-	if (to->db != 0)
-		add_step(steps, command, "SELECT", steps->db, NULL);
-	command.on_reply = on_setname;
-	add_step(steps, command, "CLIENT", "SETNAME", steps->name);
+	snprintf(db, sizeof(db), "%d", to->db);
+	snprintf(name, sizeof(name), "rlockrun:%d", (int)getpid());
+	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
+		const struct command command = {.words = steps[i].words,
+		    .deadline = deadline,
+		    .on_reply = steps[i].on_reply,
+		    .arg = handshake};
+
+		if (steps[i].is_due && pipeline_add(pipeline, &command) == -1)
+			return -1;
+	}
+	return 0;
+}
+
+struct reply
+handshake_reply(const struct handshake *handshake, const char *label)
+{
+	struct reply reply = {.kind = REPLY_NONE, .label = label};
+
+	if (handshake->refusal[0] != '\0') {
+		reply.kind = REPLY_NO_ACCESS;
+		reply.error = handshake->refusal;
+	}
+	return reply;
 }

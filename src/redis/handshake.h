@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "redis/command.h"
+#include "redis/pipeline.h"
 #include "redis/url.h"
 #include "redis/value.h"
 
@@ -24,8 +24,8 @@ struct greeting {
 };
 
 struct handshake {
-	const struct greeting *greeting; /* NULL: none */
-	void *arg;			 /* of judge */
+	const struct greeting *greeting;
+	void *arg;	/* of judge */
 	bool anew;	/* not the first one, set by the caller */
 	char *password; /* that was sent, or NULL; shared */
 	/* The words of the server that refused us, or why it never can be used;
@@ -38,20 +38,14 @@ struct handshake {
 	char complaint[HANDSHAKE_WORDS_MAX];
 };
 
-enum { HANDSHAKE_STEPS = 4 };
-
-/* The commands, and room for their words. */
-struct handshake_steps {
-	struct command commands[HANDSHAKE_STEPS];
-	size_t count;
-	const char *words[HANDSHAKE_STEPS][4];
-	char db[16], name[32];
-};
-
-/* Begins a new handshake: forgets what came of the last one. What the steps
- * point at lasts until the next one begins. */
-void handshake_begin(struct handshake *handshake, struct handshake_steps *steps,
+/* Begins a new handshake, and forgets what came of the last one: its commands
+ * are the first of the pipeline. 0, or -1 when memory is out. */
+int handshake_send(struct handshake *handshake, struct pipeline *pipeline,
     const struct endpoint *to, int64_t deadline);
+
+/* How all replies begin: with the refusal, if there is one. */
+struct reply handshake_reply(const struct handshake *handshake,
+    const char *label);
 
 void handshake_fini(struct handshake *handshake);
 

@@ -19,32 +19,10 @@ pipeline_init(struct pipeline *pipeline)
 void
 pipeline_fini(struct pipeline *pipeline)
 {
+	for (size_t i = 0; i < pipeline->held_count; i++)
+		value_free(pipeline->held[i].received);
 	value_free(pipeline->first);
 	out_fini(&pipeline->out);
-}
-
-/* The words, with ASKING before and WAIT behind them. */
-static int
-put_command(struct out *out, const struct command *command, bool by_digest)
-{
-	static const char *const asking[] = {"ASKING", NULL};
-	const struct script *script = command->script;
-	const char *const run[] = {by_digest ? "EVALSHA" : "EVAL",
-	    script == NULL ? NULL
-	    : by_digest	   ? script->digest
-			   : script->text};
-	char count[16], ms[24];
-	const char *const wait[] = {"WAIT", count, ms, NULL};
-
-	if ((command->again == AGAIN_ASKING &&
-		out_put(out, NULL, asking) == -1) ||
-	    out_put(out, script != NULL ? run : NULL, command->words) == -1)
-		return -1;
-	if (command->replicas == 0)
-		return 0;
-	snprintf(count, sizeof(count), "%d", command->replicas);
-	snprintf(ms, sizeof(ms), "%" PRId64, command->replicas_ms);
-	return out_put(out, NULL, wait);
 }
 
 /* Nobody could ask again after NOSCRIPT if nobody awaits the reply. */
@@ -62,32 +40,42 @@ is_digest_due(const struct pipeline *pipeline, const struct command *command)
 int
 pipeline_add(struct pipeline *pipeline, const struct command *command)
 {
+	static const char *const asking[] = {"ASKING", NULL};
+	const struct script *script = command->script;
 	bool asks = command->again == AGAIN_ASKING;
 	bool waits = command->replicas > 0;
-	struct pending *end = &pipeline->pending[pipeline->count];
-	struct pending pending = {.on_reply = waits ? NULL : command->on_reply,
-	    .arg = command->arg,
-	    .tag = command->tag,
-	    .limits = command->limits,
-	    .deadline = command->deadline,
-	    .sent_at = CLOCK_NEVER,
-	    .by_digest = is_digest_due(pipeline, command),
-	    .joined = waits};
+	bool by_digest = is_digest_due(pipeline, command);
+	char count[16], ms[24];
+	const char *const run[] = {by_digest ? "EVALSHA" : "EVAL",
+	    script == NULL ? NULL
+	    : by_digest	   ? script->digest
+			   : script->text};
+	const char *const wait[] = {"WAIT", count, ms, NULL};
+	struct pending *at = &pipeline->pending[pipeline->count];
 
+	snprintf(count, sizeof(count), "%d", command->replicas);
+	snprintf(ms, sizeof(ms), "%" PRId64, command->replicas_ms);
 	if (pipeline->count + asks + 1 + waits > PIPELINE_MAX ||
-	    put_command(&pipeline->out, command, pending.by_digest) == -1)
+	    (asks && out_put(&pipeline->out, NULL, asking) == -1) ||
+	    out_put(&pipeline->out, script != NULL ? run : NULL,
+		command->words) == -1 ||
+	    (waits && out_put(&pipeline->out, NULL, wait) == -1))
 		return -1;
-	if (asks)
-		*end++ = (struct pending){.deadline = command->deadline,
-		    .sent_at = CLOCK_NEVER};
-	*end++ = pending;
-	if (waits)
-		*end++ = (struct pending){.on_reply = command->on_reply,
-		    .arg = command->arg,
-		    .tag = command->tag,
-		    .deadline = command->deadline,
-		    .sent_at = CLOCK_NEVER};
-	pipeline->count = (size_t)(end - pipeline->pending);
+	*at = (struct pending){.deadline = command->deadline,
+	    .sent_at = CLOCK_NEVER};
+	at[asks] = *at;
+	at += asks;
+	at->on_reply = command->on_reply;
+	at->arg = command->arg;
+	at->tag = command->tag;
+	if (waits) {
+		at[1] = at[0];
+		at->on_reply = NULL;
+		at->joined = true;
+	}
+	at->limits = command->limits;
+	at->by_digest = by_digest;
+	pipeline->count += (size_t)asks + 1 + waits;
 	return 0;
 }
 
@@ -117,8 +105,10 @@ pipeline_limits(const struct pipeline *pipeline)
 }
 
 bool
-pipeline_is_awaited(const struct pipeline *pipeline)
+pipeline_is_owed(const struct pipeline *pipeline)
 {
+	if (pipeline->out.length > 0)
+		return true;
 	for (size_t i = 0; i < pipeline->count; i++)
 		if (pipeline->pending[i].on_reply != NULL)
 			return true;

@@ -27,10 +27,22 @@ struct pending {
 	bool joined; /* its answer is delivered with the next one's, WAIT's */
 };
 
+/* A reply on its way to the handler. */
+struct delivery {
+	reply_handler *on_reply; /* NULL: it is awaited by nobody, or not yet */
+	void *arg;
+	struct reply reply;
+	struct value *received, *first; /* first: of the command before WAIT */
+};
+
 struct pipeline {
 	struct pending pending[PIPELINE_MAX];
 	size_t count;
 	struct value *first; /* until WAIT is answered */
+	/* Replies that ask for another owner of the key, until this connection
+	 * owes no more. */
+	struct delivery held[PIPELINE_MAX];
+	size_t held_count;
 	struct out out;
 	enum script_form scripts;
 };
@@ -48,21 +60,13 @@ void pipeline_cut(struct pipeline *pipeline, size_t count, size_t length);
 int64_t pipeline_deadline(const struct pipeline *pipeline);
 /* Of the next answer. */
 struct value_limits pipeline_limits(const struct pipeline *pipeline);
-/* Whether anybody awaits a reply; whether there are commands, none of which is
- * written. */
-bool pipeline_is_awaited(const struct pipeline *pipeline);
+/* Whether anybody awaits a reply, or something is not written; whether there
+ * are commands, none of which is written. */
+bool pipeline_is_owed(const struct pipeline *pipeline);
 bool pipeline_is_unsent(const struct pipeline *pipeline);
 
 /* Before a write: gives commands that were never written their sent_at. */
 void pipeline_stamp(struct pipeline *pipeline);
-
-/* A reply on its way to the handler. */
-struct delivery {
-	reply_handler *on_reply; /* NULL: it is awaited by nobody, or not yet */
-	void *arg;
-	struct reply reply;
-	struct value *received, *first; /* first: of the command before WAIT */
-};
 
 /* Takes the answer to the oldest command, and makes it a reply that the caller
  * has begun: its label, what it asks for again, and for REPLY_NO_ACCESS its

@@ -11,6 +11,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "redis/socket.h"
+
 /* RFC 8305, 5: the recommended delay, and the least. */
 enum { HEAD_START_MS = 250, HEAD_START_MIN_MS = 10 };
 
@@ -81,7 +83,7 @@ on_lane_socket(void *arg, short revents)
 	int rc = 1;
 
 	(void)revents;
-	race->error = stream_connected(&lane->stream);
+	race->error = socket_error(lane->stream.fd.fd);
 	if (race->error == 0) {
 		win(race, lane);
 	} else {

@@ -28,12 +28,6 @@ stream_move(struct stream *to, struct stream *from)
 	loop_add(to->loop, &to->fd);
 }
 
-int
-stream_connected(const struct stream *stream)
-{
-	return socket_error(stream->fd.fd);
-}
-
 const char *
 stream_advice(int error)
 {
@@ -56,56 +50,12 @@ stream_advice(int error)
 	}
 }
 
-int
-stream_start_tls(struct stream *stream, struct tls_context *context,
-    const char *host)
+void
+stream_watch(struct stream *stream, bool writes)
 {
-	stream->tls = tls_stream_new(context, stream->fd.fd, host);
-	return stream->tls == NULL ? -1 : 0;
-}
-
-int
-stream_handshake(struct stream *stream)
-{
-	return tls_stream_handshake(stream->tls);
-}
-
-ssize_t
-stream_read(struct stream *stream, void *data, size_t size)
-{
-	return stream->tls != NULL ? tls_stream_read(stream->tls, data, size)
-				   : socket_read(stream->fd.fd, data, size);
-}
-
-ssize_t
-stream_write(struct stream *stream, const void *data, size_t size)
-{
-	return stream->tls != NULL ? tls_stream_write(stream->tls, data, size)
-				   : socket_write(stream->fd.fd, data, size);
-}
-
-bool
-stream_has_unread(const struct stream *stream)
-{
-	return stream->tls != NULL && tls_stream_has_unread(stream->tls);
-}
-
-bool
-stream_has_unsent(const struct stream *stream)
-{
-	return stream->tls != NULL && tls_stream_has_unsent(stream->tls);
-}
-
-bool
-stream_address(const struct stream *stream, char *text, size_t size)
-{
-	return socket_address(stream->fd.fd, text, size);
-}
-
-bool
-stream_describe_tls(const struct stream *stream, struct tls_session *session)
-{
-	return stream->tls != NULL && tls_stream_describe(stream->tls, session);
+	stream->fd.events = writes || tls_stream_has_unsent(stream->tls)
+				? POLLIN | POLLOUT
+				: POLLIN;
 }
 
 const char *

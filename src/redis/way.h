@@ -20,7 +20,6 @@
 
 #include "base/loop.h"
 #include "redis/command.h"
-#include "redis/handshake.h"
 #include "redis/tls/tls.h"
 #include "redis/url.h"
 
@@ -33,10 +32,10 @@ struct way *way_new(struct loop *loop, const struct endpoint *url,
 /* Closes without replies; what was written still travels. */
 void way_free(struct way *way);
 
-/* In this order, in one write, which is due at once if the way is up. 0, or -1
- * when memory is out or more than 16 commands would be unanswered: then none is
- * sent. */
-int way_send(struct way *way, const struct command *commands, size_t count);
+/* Behind what was sent before. It is written at once if the way is up, unless
+ * another one follows in the same write: command->more. 0, or -1 when memory is
+ * out or more than 16 commands would be unanswered: then it is not sent. */
+int way_send(struct way *way, const struct command *command);
 
 /* Gives the connection up: unanswered commands get a reply before this
  * returns. The server is found anew by the next command. */
@@ -79,55 +78,5 @@ bool way_address_text(const struct way *way, char *text, size_t size);
 
 /* Whether it is up and has a TLS session, and what that came to. */
 bool way_describe_tls(const struct way *way, struct tls_session *session);
-
-/* --- how a server is found ---------------------------------------------- */
-
-/* What an address, sentinels and the slot of a cluster have different. Any
- * member may be NULL: then the URL is the only place, which is never left. */
-struct way_kind {
-	/* Returns what the other functions get, NULL when memory is out. */
-	void *(*begin)(struct way *way, struct loop *loop,
-	    const struct endpoint *url, const char *key);
-	void (*end)(void *place);
-	/* Each time that the way opens: answers by way_found or way_not_found,
-	 * perhaps before it returns, in time for the deadline. */
-	void (*locate)(void *place, int64_t deadline);
-	void (*cancel)(void *place); /* NULL if locate answers at once */
-	struct greeting greeting;    /* judge gets the place */
-	/* What the answer to a command says about the place; error is NULL if
-	 * it is a value. After AGAIN_AT_OWNER the connection is left, as it is
-	 * after an error which is doubtful: reply_is_doubtful. */
-	enum again (*heed)(void *place, const char *error);
-	/* That place did not answer, nor will it the next time if permanent:
-	 * set to whether that is true of all places. Returns whether another
-	 * one is to be tried. */
-	bool (*miss)(void *place, bool *permanent);
-	/* The way for a command after AGAIN_ASKING. */
-	struct way *(*asked)(void *place);
-	/* See way_has_moved. */
-	bool (*has_moved)(const void *place, const void *from);
-};
-
-extern const struct way_kind way_address, way_sentinels, way_slot;
-
-/* A way of that kind, whose place is there already. */
-struct way *way_new_of(struct loop *loop, const struct endpoint *url,
-    const struct way_kind *kind, void *place);
-
-/* greeted_by: CLOCK_NEVER, or when the greeting must be answered, so that there
- * is time for another server. */
-void way_found(struct way *way, const char *host, int port, int64_t greeted_by);
-
-/* refused: by all that answered and might know the server, which is a refusal
- * unless the server has answered before and others might know it, too.
- * permanent: nor will it be found the next time. */
-void way_not_found(struct way *way, const char *why, bool refused,
-    bool permanent);
-
-/* Has the server found anew, as soon as no reply is awaited from this one. */
-void way_leave(struct way *way);
-
-/* Whether no command is unanswered. */
-bool way_is_idle(const struct way *way);
 
 #endif

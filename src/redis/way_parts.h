@@ -1,4 +1,6 @@
-/* What way.c and dial.c share: the parts of a way, and its failures. */
+/* What way.c, dial.c and exchange.c share: the parts of a way, and its
+ * failures.
+ */
 #ifndef WAY_PARTS_H
 #define WAY_PARTS_H
 
@@ -54,16 +56,12 @@ struct way {
 	enum way_contact contact;
 	bool permanent; /* the last failure will happen again */
 	bool stale;	/* find the server anew when no reply is awaited */
-	bool received;	/* any bytes on this connection */
 	struct dial dial;
 	struct rest rest;
 	struct stream stream;
 	struct loop_timer timer;
 	struct handshake handshake;
 	struct pipeline pipeline;
-	/* Replies that ask for the owner, until the old one owes no more. */
-	struct delivery moved[PIPELINE_MAX];
-	size_t moved_count;
 	struct value_reader *reader;
 	char error[REPLY_FAILURE_MAX];
 };
@@ -71,13 +69,12 @@ struct way {
 #define WAY_NO_CONNECTION "cannot connect to"
 #define WAY_NOT_REDIS "no Redis server at"
 
-/* The connection is ready: what waits is written. */
-void way_opened(struct way *way);
+/* Ends the connection, or what is done for one. No handler is called. */
+void way_close(struct way *way);
 
 /* When the first of the commands, or the greeting, must be answered. */
 int64_t way_ends_at(const struct way *way);
 void way_set_timer(struct way *way);
-void way_watch_socket(struct way *way);
 
 /* Says why it fails. The advice may be NULL. */
 void way_describe(struct way *way, const char *what, const char *why,
@@ -90,5 +87,9 @@ void way_give_up(struct way *way);
 void way_give_up_soon(struct way *way);
 void way_fail(struct way *way, const char *what, const char *why);
 void way_fail_soon(struct way *way, const char *what, const char *why);
+
+/* The other side has ended the connection: an errno, or 0 at the end of file.
+ */
+void way_hang_up(struct way *way, int error);
 
 #endif

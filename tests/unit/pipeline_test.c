@@ -387,7 +387,9 @@ test_deadlines(struct pipeline *pipeline)
 
 	second.on_reply = NULL;
 	pipeline_add(pipeline, &second);
-	ok(!pipeline_is_awaited(pipeline), "what nobody awaits");
+	ok(pipeline_is_owed(pipeline), "what nobody awaits, not written");
+	out_wrote(&pipeline->out, pipeline->out.length);
+	ok(!pipeline_is_owed(pipeline), "  nor owed, once it is");
 	pipeline_empty(pipeline);
 	second.on_reply = on_reply_take;
 	second.limits.bytes = 5;
@@ -399,7 +401,8 @@ test_deadlines(struct pipeline *pipeline)
 	ok(pipeline_is_unsent(pipeline), "nothing is written");
 	pipeline_stamp(pipeline);
 	ok(!pipeline_is_unsent(pipeline), "  now it is");
-	ok(pipeline_is_awaited(pipeline), "  and a reply is awaited");
+	out_wrote(&pipeline->out, pipeline->out.length);
+	ok(pipeline_is_owed(pipeline), "  and a reply is awaited");
 	while (pipeline->count < PIPELINE_MAX - 1)
 		pipeline_add(pipeline, &first);
 	first.replicas = 1;

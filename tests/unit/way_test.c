@@ -1,5 +1,6 @@
 /* A way between a kind of its own and servers that are sockets of this test. */
 #include "redis/way.h"
+#include "redis/way_kind.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -147,7 +148,7 @@ on_reply(void *arg, const struct reply *reply)
 	to->calls++;
 	to->reply = *reply;
 	if (to->sends_again)
-		way_send(place.way, &again, 1);
+		way_send(place.way, &again);
 	to->sends_again = false;
 	if (to->rejects)
 		way_reject(place.way);
@@ -162,18 +163,27 @@ begin(size_t at, enum again again)
 }
 
 static void
-test_array(void)
+send_both(const struct command commands[2])
 {
-	struct command commands[17];
+	for (size_t i = 0; i < 2; i++)
+		is_int(way_send(place.way, &commands[i]), 0, "sent");
+}
+
+static void
+test_writes(void)
+{
+	struct command commands[] = {ping(0), ping(1)};
 	int peer;
 
 	begin(0, AGAIN_NO);
-	for (size_t i = 0; i < 17; i++)
-		commands[i] = ping((int)i);
-	is_int(way_send(place.way, commands, 17), -1, "more than 16");
-	is_int(way_send(place.way, commands, 16), -1, "  with the handshake");
-	ok(way_is_idle(place.way), "  none is sent");
-	is_int(way_send(place.way, commands, 2), 0, "two commands");
+	for (int i = 1; i < 16; i++)
+		is_int(way_send(place.way, &commands[0]), 0, "15 commands");
+	is_int(way_send(place.way, &commands[1]), -1,
+	    "  and no other, as one is of the handshake");
+	way_free(place.way);
+	close(accept(listeners[0], NULL, NULL));
+	begin(0, AGAIN_NO);
+	send_both(commands);
 	turn();
 	peer = accept(listeners[0], NULL, NULL);
 	is_received(peer, PING PING, "  in one write, behind the handshake");
@@ -183,6 +193,12 @@ test_array(void)
 	is_int(seen.reply.tag, 0, "  the first");
 	answer(peer, "+PONG\r\n");
 	is_int(seen.reply.tag, 1, "  then the other");
+	commands[0].more = true;
+	way_send(place.way, &commands[0]);
+	is_received(peer, "", "one that another follows: it waits");
+	way_send(place.way, &commands[1]);
+	is_received(peer, PING PING, "  and both are written");
+	answer(peer, "+PONG\r\n+PONG\r\n");
 	ok(way_is_idle(place.way), "  nothing is left");
 	close(peer);
 	turn();
@@ -198,7 +214,7 @@ test_next_place(void)
 
 	close(listeners[0]);
 	begin(0, AGAIN_NO);
-	is_int(way_send(place.way, &command, 1), 0, "nobody listens there");
+	is_int(way_send(place.way, &command), 0, "nobody listens there");
 	turn();
 	turn();
 	is_int(seen.calls, 0, "  the command waits for the next place");
@@ -211,7 +227,7 @@ test_next_place(void)
 	way_free(place.way);
 	begin(0, AGAIN_NO);
 	place.missed = 1;
-	is_int(way_send(place.way, &command, 1), 0, "nor is there another one");
+	is_int(way_send(place.way, &command), 0, "nor is there another one");
 	turn();
 	is_int(seen.calls, 1, "  the command fails");
 	is_int(seen.reply.kind, REPLY_NONE, "  without an answer");
@@ -228,7 +244,7 @@ test_owner(void)
 
 	begin(0, AGAIN_AT_OWNER);
 	commands[1].on_reply = NULL;
-	way_send(place.way, commands, 2);
+	send_both(commands);
 	turn();
 	peer = accept(listeners[0], NULL, NULL);
 	seen.sends_again = true;
@@ -245,7 +261,7 @@ test_owner(void)
 	way_free(place.way);
 	begin(0, AGAIN_AT_OWNER);
 	commands[1].on_reply = on_reply;
-	way_send(place.way, commands, 2);
+	send_both(commands);
 	turn();
 	peer = accept(listeners[0], NULL, NULL);
 	answer(peer, "+OK\r\n-MOVED\r\n");
@@ -261,7 +277,7 @@ test_owner(void)
 	close(peer);
 	way_free(place.way);
 	begin(0, AGAIN_AT_OWNER);
-	way_send(place.way, commands, 2);
+	send_both(commands);
 	turn();
 	peer = accept(listeners[0], NULL, NULL);
 	answer(peer, "+OK\r\n-MOVED\r\n");
@@ -280,7 +296,7 @@ test_reject(void)
 	int peer;
 
 	begin(0, AGAIN_AT_OWNER);
-	way_send(place.way, &command, 1);
+	way_send(place.way, &command);
 	turn();
 	peer = accept(listeners[0], NULL, NULL);
 	seen.rejects = true;
@@ -304,7 +320,7 @@ main(void)
 		    .label = paths[i]};
 		listen_at(i);
 	}
-	test_array();
+	test_writes();
 	test_next_place();
 	test_owner();
 	test_reject();

@@ -4,6 +4,8 @@
 #include <poll.h>
 #include <string.h>
 
+#include "redis/socket.h"
+
 enum { PROBE_MS = 1000 };
 
 /* What a server that speaks the language answers also to a client that is not
@@ -73,10 +75,11 @@ on_probe_socket(void *arg, short revents)
 
 	if (revents & POLLOUT) {
 		probe->stream.fd.events = POLLIN;
-		stream_write(&probe->stream, language->words, language->length);
+		socket_write(probe->stream.fd.fd, language->words,
+		    language->length);
 		return;
 	}
-	got = stream_read(&probe->stream, in, sizeof(in));
+	got = socket_read(probe->stream.fd.fd, in, sizeof(in));
 	if (got == -1 && (errno == EAGAIN || errno == EINTR))
 		return;
 	answer(probe,

@@ -370,14 +370,14 @@ tls_stream_write(struct tls_stream *tls, const void *data, size_t size)
 bool
 tls_stream_has_unread(const struct tls_stream *tls)
 {
-	return tls->context->lib.SSL_pending(tls->ssl) > 0 ||
-	       pending(tls, tls->in) > 0;
+	return tls != NULL && (tls->context->lib.SSL_pending(tls->ssl) > 0 ||
+				  pending(tls, tls->in) > 0);
 }
 
 bool
 tls_stream_has_unsent(const struct tls_stream *tls)
 {
-	return pending(tls, tls->out) > 0;
+	return tls != NULL && pending(tls, tls->out) > 0;
 }
 
 /* --- what it came to -------------------------------------------------- */
@@ -414,7 +414,7 @@ tls_stream_describe(const struct tls_stream *tls, struct tls_session *session)
 	const struct library *lib;
 	const char *cipher;
 
-	if (!tls->open)
+	if (tls == NULL || !tls->open)
 		return false;
 	lib = &tls->context->lib;
 	cipher =

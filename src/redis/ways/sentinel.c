@@ -9,6 +9,7 @@
 #include "base/num.h"
 #include "redis/reply.h"
 #include "redis/way.h"
+#include "redis/way_kind.h"
 
 /* An unreachable sentinel must not use up all the time there is, and a distant
  * one must be waited for in the end. */
@@ -286,7 +287,7 @@ ask_next(struct sentinel *sentinel)
 
 	for (; sentinel->asked < sentinel->url->host_count; sentinel->asked++) {
 		command.deadline = next_deadline(sentinel);
-		if (way_send(sentinel->ways[sentinel->asked], &command, 1) == 0)
+		if (way_send(sentinel->ways[sentinel->asked], &command) == 0)
 			return;
 		snprintf(sentinel->why, WHY_MAX, "%s", strerror(ENOMEM));
 	}

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "redis/way.h"
+#include "redis/way_kind.h"
 #include "redis/ways/cluster.h"
 
 /* As for sentinels: an unreachable node must not use up all the time there is,
@@ -221,7 +222,7 @@ learn(struct slot *slot)
 
 	slot->learn_next = false;
 	if (slot->unlearnt < LEARN_TRIES && way_is_up(slot->owner))
-		way_send(slot->owner, &command, 1);
+		way_send(slot->owner, &command);
 }
 
 /* Not while a command is blocked on the server. */

@@ -1,0 +1,187 @@
+#include "redis/exchange.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+#include "redis/socket.h"
+#include "redis/tls/tls_stream.h"
+#include "redis/way_kind.h"
+
+enum { READ_BYTES = 16384 };
+
+/* --- leaving ------------------------------------------------------------ */
+
+/* Commands whose key has another owner are asked again together, in their
+ * order: before that they would reach the old one once more. */
+void
+exchange_leave(struct way *way)
+{
+	struct pipeline left;
+
+	if (!way->stale || pipeline_is_owed(&way->pipeline))
+		return;
+	left = way->pipeline;
+	way->pipeline.held_count = 0;
+	pipeline_empty(&way->pipeline);
+	way_close(way);
+	for (size_t i = 0; i < left.held_count; i++)
+		pipeline_deliver(&left.held[i]);
+}
+
+/* --- writing ------------------------------------------------------------ */
+
+void
+exchange_flush(struct way *way)
+{
+	struct pipeline *pipeline = &way->pipeline;
+	struct stream *stream = &way->stream;
+	const struct out *out = &pipeline->out;
+	ssize_t sent;
+
+	if (out->length == 0 && !tls_stream_has_unsent(stream->tls))
+		return;
+	pipeline_stamp(pipeline);
+	sent = stream->tls != NULL
+		   ? tls_stream_write(stream->tls, out->bytes, out->length)
+		   : socket_write(stream->fd.fd, out->bytes, out->length);
+	/* A server that has hung up may have sent the reason before: it is read
+	 * in the next turn, then the end of the connection. */
+	if (sent == -1 && (errno == EPIPE || errno == ECONNRESET)) {
+		stream->fd.events = POLLIN;
+		return;
+	}
+	if (sent == -1 && errno != EAGAIN && errno != EINTR) {
+		way_note_permanence(way, stream_is_permanent(stream, errno));
+		way_fail_soon(way, "lost the connection to",
+		    stream_error(stream, errno));
+		return;
+	}
+	if (sent > 0)
+		out_wrote(&pipeline->out, (size_t)sent);
+	stream_watch(stream, out->length > 0);
+}
+
+/* --- reading ------------------------------------------------------------ */
+
+/* What a value says about the server, and what is to be asked again there. */
+static enum again
+heed(struct way *way, const char *error)
+{
+	bool greets = way->pipeline.pending[0].arg == &way->handshake;
+	enum again again = AGAIN_NO;
+
+	way->contact = WAY_HAS_ANSWERED;
+	way->permanent = false;
+	race_confirm(&way->dial.race);
+	if (error == NULL)
+		way->handshake.complaint[0] = '\0';
+	if (way->kind->heed != NULL && !greets)
+		again = way->kind->heed(way->place, error);
+	if (again == AGAIN_AT_OWNER ||
+	    (error != NULL && way->kind->locate != NULL &&
+		reply_is_doubtful(error)))
+		way->stale = true;
+	return again;
+}
+
+/* A connection that is left is closed before the handler is called, so that it
+ * can send to the next one. */
+static void
+way_deliver(struct way *way, struct value *value)
+{
+	struct pipeline *pipeline = &way->pipeline;
+	struct delivery delivery = {
+	    .reply = handshake_reply(&way->handshake, way->to.label)};
+
+	delivery.reply.again = heed(way, value_error(value));
+	pipeline_take(pipeline, value, &delivery);
+	if (delivery.reply.again == AGAIN_AT_OWNER &&
+	    delivery.on_reply != NULL && pipeline->held_count < PIPELINE_MAX &&
+	    pipeline_is_owed(pipeline)) {
+		pipeline->held[pipeline->held_count++] = delivery;
+		return;
+	}
+	exchange_leave(way);
+	pipeline_deliver(&delivery);
+	if (way->handshake.misfit != NULL)
+		way_fail(way, "cannot use", way->handshake.misfit);
+	else if (way->state == WAY_UP && handshake_hangs_up(&way->handshake))
+		way_hang_up(way, 0);
+}
+
+/* The reader may go while a handler runs, when that gives the connection up. */
+static void
+take_bytes(struct way *way, const char *in, size_t length)
+{
+	const char *other = value_reader_is_empty(way->reader)
+				? probe_recognize(in, length)
+				: NULL;
+
+	if (other != NULL) {
+		way_note_permanence(way, true);
+		way_fail(way, WAY_NOT_REDIS, other);
+	} else if (value_reader_feed(way->reader, in, length) == -1) {
+		way_fail(way, "cannot read from", strerror(ENOMEM));
+	}
+	while (way->state == WAY_UP) {
+		struct value *value;
+		int parsed = value_reader_next(way->reader,
+		    pipeline_limits(&way->pipeline), &value);
+
+		if (parsed == 0)
+			break;
+		if (parsed == -1) {
+			way_fail(way, WAY_NOT_REDIS,
+			    value_reader_error(way->reader));
+		} else if (way->pipeline.count > 0) {
+			way_deliver(way, value);
+		} else {
+			value_free(value);
+			way_fail(way, WAY_NOT_REDIS,
+			    "it sends what was not asked for");
+		}
+	}
+}
+
+/* What TLS has read ahead makes no socket ready. */
+static void
+on_way_socket(void *arg, short revents)
+{
+	struct way *way = arg;
+	bool reads = (revents & ~POLLOUT) != 0;
+	char in[READ_BYTES];
+
+	if (way->state == WAY_UP && (revents & POLLOUT))
+		exchange_flush(way);
+	while (way->state == WAY_UP && reads) {
+		struct tls_stream *tls = way->stream.tls;
+		ssize_t got = tls != NULL ? tls_stream_read(tls, in, sizeof(in))
+					  : socket_read(way->stream.fd.fd, in,
+						sizeof(in));
+
+		if (got > 0)
+			take_bytes(way, in, (size_t)got);
+		else if (got == 0 || (errno != EAGAIN && errno != EINTR))
+			way_hang_up(way, got == 0 ? 0 : errno);
+		reads = got > 0 && tls_stream_has_unread(way->stream.tls);
+	}
+	if (way->state == WAY_UP) {
+		stream_watch(&way->stream, way->pipeline.out.length > 0);
+		exchange_leave(way);
+	}
+	way_set_timer(way);
+}
+
+void
+exchange_begin(struct way *way)
+{
+	way->state = WAY_UP;
+	way->stream.fd.on_ready = on_way_socket;
+	way->stream.fd.events = POLLIN;
+	way->reader = value_reader_new();
+	if (way->reader == NULL)
+		way_fail_soon(way, WAY_NO_CONNECTION, strerror(ENOMEM));
+	else
+		exchange_flush(way);
+}
