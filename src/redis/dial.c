@@ -16,8 +16,6 @@ enum { SILENCE_MS = 1000 };
 #define NO_HANDSHAKE \
 	"no answer to the TLS handshake, perhaps it does not speak TLS"
 
-static void connect_to_any(struct way *way);
-
 static void
 close_stream(struct way *way)
 {

@@ -22,7 +22,6 @@ exchange_leave(struct way *way)
 	if (!way->stale || pipeline_is_owed(&way->pipeline))
 		return;
 	left = way->pipeline;
-	way->pipeline.held_count = 0;
 	pipeline_empty(&way->pipeline);
 	way_close(way);
 	for (size_t i = 0; i < left.held_count; i++)

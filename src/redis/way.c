@@ -178,7 +178,6 @@ way_drop(struct way *way)
 	reply.error = reply.error == NULL ? NULL : refusal;
 	reply.failure = failure;
 	reply.permanent = way->permanent;
-	way->pipeline.held_count = 0;
 	pipeline_empty(&way->pipeline);
 	way_close(way);
 	for (size_t i = 0; i < left.held_count; i++) {
@@ -280,8 +279,8 @@ way_fail_soon(struct way *way, const char *what, const char *why)
 	"closed without a reply, perhaps by a proxy that does not know " \
 	"CLIENT SETNAME"
 
-/* A TLS server mostly hangs up without an alert
- * on a client that does not begin with TLS. */
+/* A TLS server mostly hangs up without an alert on a client that does not begin
+ * with TLS. */
 void
 way_hang_up(struct way *way, int error)
 {

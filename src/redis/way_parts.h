@@ -1,6 +1,4 @@
-/* What way.c, dial.c and exchange.c share: the parts of a way, and its
- * failures.
- */
+/* The parts of a way, and how it fails: for dial.c, exchange.c and way.c. */
 #ifndef WAY_PARTS_H
 #define WAY_PARTS_H
 
