@@ -59,7 +59,7 @@ _rlockrun_argument() {
 
 	case $1 in
 	--on-lost) mapfile -t COMPREPLY < <(compgen -W 'stop warn' -- "$cur") ;;
-	--on-unavailable) mapfile -t COMPREPLY < <(compgen -W 'fail run' -- "$cur") ;;
+	--on-unavailable) mapfile -t COMPREPLY < <(compgen -W 'fail run skip' -- "$cur") ;;
 	--log-format) mapfile -t COMPREPLY < <(compgen -W 'text json' -- "$cur") ;;
 	--log-to)
 		compopt -o default 2>/dev/null || :
@@ -70,7 +70,7 @@ _rlockrun_argument() {
 	--config | --password-file | --sentinel-password-file | --tls-ca | --tls-cert | --tls-key)
 		compopt -o default 2>/dev/null || :
 		;;
-	--key | --permits | --ttl | --min-hold | --keep-history | --once-per | --once-id | --once-exit-code | --expect | --wait | --timeout | --conflict-exit-code | --command | \
+	--key | --permits | --ttl | --min-hold | --keep-history | --once-per | --once-id | --expect | --wait | --timeout | --conflict-exit-code | --command | \
 		--kill-after | --server-timeout | --redis | --prefix | --user | \
 		--sentinel-user | --max-waiters | --min-uptime | --wait-replicas | --splay | --max-run | \
 		--warn-after | --hook | --hold | --pause | --for | --resume | --older-than | --token | --label | --profile) ;;
@@ -136,10 +136,10 @@ _rlockrun_value() {
 _rlockrun() {
 	local line=$COMP_LINE words=() starts=() i last word
 	local options='-k --key -e -x --exclusive -s --shared -p --permits
-		-t --ttl --min-hold --keep-history --once-per --once-id --once-exit-code --expect
+		-t --ttl --min-hold --keep-history --once-per --once-id --expect
 		-n --nonblock --nb --nonblocking -w --wait --timeout
 		--max-waiters --newest --replace --replaceable
-		-E --conflict-exit-code -q --quiet --splay -c --command
+		-E --conflict-exit-code --cron -q --quiet --splay -c --command
 		--label --wait-all --max-run --warn-after --hook --on-lost
 		--kill-after --on-unavailable --server-timeout -r --redis
 		--min-uptime --wait-replicas --prefix

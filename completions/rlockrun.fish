@@ -4,8 +4,8 @@
 function __rlockrun_command
     set -l tokens (commandline -opc) (commandline -ct)
     set -e tokens[1]
-    set -l options k/key= e x/exclusive s/shared p/permits= t/ttl= min-hold= keep-history= once-per= once-id= once-exit-code= expect= n/nonblock nb nonblocking \
-        w/wait= timeout= max-waiters= newest replace replaceable E/conflict-exit-code= q/quiet splay= c/command= \
+    set -l options k/key= e x/exclusive s/shared p/permits= t/ttl= min-hold= keep-history= once-per= once-id= expect= n/nonblock nb nonblocking \
+        w/wait= timeout= max-waiters= newest replace replaceable E/conflict-exit-code= cron q/quiet splay= c/command= \
         label= wait-all max-run= warn-after= hook= on-lost= kill-after= on-unavailable= server-timeout= r/redis= \
         min-uptime= wait-replicas= prefix= user= password-file= sentinel-user= sentinel-password-file= \
         tls-ca= tls-cert= tls-key= status list all failed history check \
@@ -86,7 +86,6 @@ complete -c rlockrun -n __rlockrun_no_command -l min-hold -x -d 'Keep the lock a
 complete -c rlockrun -n __rlockrun_no_command -l keep-history -x -d 'Remember the last ten runs this long'
 complete -c rlockrun -n __rlockrun_no_command -l once-per -x -d 'Do not run so soon after a success'
 complete -c rlockrun -n __rlockrun_no_command -l once-id -x -d 'Do not run if the last success had this id'
-complete -c rlockrun -n __rlockrun_no_command -l once-exit-code -x -d 'Status if a former success was enough'
 complete -c rlockrun -n __rlockrun_no_command -l expect -x -d 'A success is due this often, for --check'
 complete -c rlockrun -n __rlockrun_no_command -s n -l nonblock -d 'Do not wait for the lock'
 complete -c rlockrun -n __rlockrun_no_command -l nb -d 'Do not wait for the lock'
@@ -97,8 +96,9 @@ complete -c rlockrun -n __rlockrun_no_command -l max-waiters -x -d 'Exit at once
 complete -c rlockrun -n __rlockrun_no_command -l newest -d 'Give way to a newer run with this option'
 complete -c rlockrun -n __rlockrun_no_command -l replace -d 'Ask the holder to stop, if it is replaceable'
 complete -c rlockrun -n __rlockrun_no_command -l replaceable -d 'Stop the job, status 80, for a run that asks so'
-complete -c rlockrun -n __rlockrun_no_command -s E -l conflict-exit-code -x -d 'Status if held or the wait timed out'
-complete -c rlockrun -n __rlockrun_no_command -s q -l quiet -d 'Print nothing about a lock that is held'
+complete -c rlockrun -n __rlockrun_no_command -s E -l conflict-exit-code -x -d 'Status of a run that is skipped'
+complete -c rlockrun -n __rlockrun_no_command -l cron -d 'What a crontab line on many hosts needs'
+complete -c rlockrun -n __rlockrun_no_command -s q -l quiet -d 'Print nothing about a run that is skipped'
 complete -c rlockrun -n __rlockrun_no_command -l splay -x -d 'First sleep a random time up to this'
 complete -c rlockrun -n __rlockrun_no_command -s c -l command -x -d 'Run STRING through $SHELL -c'
 complete -c rlockrun -n __rlockrun_no_command -l label -x -d 'Show TEXT to others instead of the command'
@@ -108,7 +108,7 @@ complete -c rlockrun -n __rlockrun_no_command -l warn-after -x -d 'Warn once the
 complete -c rlockrun -n __rlockrun_no_command -l hook -x -d 'Run CMD when the lock is busy, lost, ...'
 complete -c rlockrun -n __rlockrun_no_command -l on-lost -x -a 'stop warn' -d 'What to do if the lock is lost'
 complete -c rlockrun -n __rlockrun_no_command -l kill-after -x -d 'Time from TERM to KILL'
-complete -c rlockrun -n __rlockrun_no_command -l on-unavailable -x -a 'fail run' -d 'Without a server: fail or run unlocked'
+complete -c rlockrun -n __rlockrun_no_command -l on-unavailable -x -a 'fail run skip' -d 'No server: fail, run unlocked or skip'
 complete -c rlockrun -n __rlockrun_no_command -l server-timeout -x -d 'Longest silence before the job starts'
 complete -c rlockrun -n __rlockrun_no_command -s r -l redis -x -d 'Server; repeatable'
 complete -c rlockrun -n __rlockrun_no_command -l min-uptime -x -d 'Redlock: ignore young servers'

@@ -1,6 +1,7 @@
 /* Exit codes and output are those of plugins for Nagios and the like: a line
  * that sums up, with performance data, then one for each lock, the worst first
- * (Monitoring Plugins Development Guidelines). */
+ * (Monitoring Plugins Development Guidelines); or the same as one line of JSON.
+ */
 #include "admin/commands.h"
 
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include "admin/search.h"
 #include "base/escape.h"
 #include "base/exitcode.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/moment.h"
 
@@ -20,7 +22,7 @@ enum { CHECK_STATES = CHECK_UNKNOWN + 1, RUNS_SEEN = 11 };
 
 struct check_lock {
 	enum check_state state;
-	char *name; /* in quotes */
+	char *name;
 	char *about;
 };
 
@@ -36,13 +38,11 @@ static void
 add_check(struct check *check, const char *name, enum check_state state,
     char *about)
 {
-	char quoted[4 * OPTS_KEY_MAX + 3];
 	size_t size = (check->count + 1) * sizeof(*check->locks);
 
-	escape_quote(name, quoted, sizeof(quoted));
 	check->locks = mem_realloc(check->locks, size);
 	check->locks[check->count++] =
-	    (struct check_lock){state, mem_strdup(quoted), about};
+	    (struct check_lock){state, mem_strdup(name), about};
 	check->states[state]++;
 }
 
@@ -254,13 +254,39 @@ put_text(const char *escaped)
 			putchar(*escaped);
 }
 
+static const char levels[CHECK_STATES][12] = {"OK", "WARNING", "CRITICAL",
+    "UNKNOWN"};
+static const char words[CHECK_STATES][12] = {"ok", "failed", "overdue",
+    "unknown"};
+
 static void
-print_check(struct check *check, enum check_state state, int result)
+print_json(const struct check *check, enum check_state state, int result)
 {
-	static const char levels[CHECK_STATES][12] = {"OK", "WARNING",
-	    "CRITICAL", "UNKNOWN"};
-	static const char words[CHECK_STATES][12] = {"ok", "failed", "overdue",
-	    "unknown"};
+	const size_t *states = check->states;
+
+	printf("{\"status\":%d", (int)state);
+	json_text(stdout, "level", levels[state]);
+	json_integer(stdout, "overdue", true, (int64_t)states[CHECK_OVERDUE]);
+	json_integer(stdout, "failed", true, (int64_t)states[CHECK_FAILED]);
+	json_integer(stdout, "ok", true, (int64_t)states[CHECK_FINE]);
+	json_integer(stdout, "unknown", true, (int64_t)states[CHECK_UNKNOWN]);
+	json_bool(stdout, "complete", result == EXITCODE_OK);
+	printf(",\"locks\":[");
+	for (size_t i = 0; i < check->count; i++) {
+		const struct check_lock *lock = &check->locks[i];
+
+		printf("%s{\"name\":", i > 0 ? "," : "");
+		json_string(stdout, lock->name, JSON_WHOLE);
+		json_text(stdout, "state", words[lock->state]);
+		json_text(stdout, "text", lock->about);
+		printf("}");
+	}
+	printf("]}\n");
+}
+
+static void
+print_check(const struct check *check, enum check_state state, int result)
+{
 	const size_t *states = check->states;
 
 	printf("RLOCKRUN %s - %zu overdue, %zu failed, %zu ok", levels[state],
@@ -277,9 +303,11 @@ print_check(struct check *check, enum check_state state, int result)
 	for (size_t i = 0; i < check->count; i++) {
 		const struct check_lock *lock = &check->locks[i];
 		char *about = escape_text(lock->about, ESCAPE_TEXT);
+		char name[4 * OPTS_KEY_MAX + 3];
 
+		escape_quote(lock->name, name, sizeof(name));
 		printf("%-7s  ", words[lock->state]);
-		put_text(lock->name);
+		put_text(name);
 		printf(": ");
 		put_text(about);
 		putchar('\n');
@@ -304,7 +332,9 @@ check_show(struct client *client)
 	if (check->count > 0)
 		qsort(check->locks, check->count, sizeof(*check->locks),
 		    compare_checks);
-	if (!client->opts->quiet)
+	if (client->opts->json && !client->opts->quiet)
+		print_json(check, state, result);
+	else if (!client->opts->quiet)
 		print_check(check, state, result);
 	if (client_check_output(client) != EXITCODE_OK)
 		state = CHECK_UNKNOWN;

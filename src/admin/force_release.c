@@ -50,7 +50,6 @@ send_force(struct client *client, const struct key_names *keys,
 	    &(struct query_force){.look = look,
 		.only = only,
 		.who = who,
-		.ends_pause = client->opts->action == OPTS_RESUME,
 		.helpers = client_reaches_helpers(client, keys->lock)});
 	replied = client_ask(client, request.command.script, request.argv,
 	    read_forced, forced);
@@ -123,8 +122,10 @@ ask_user(const struct client *client, const struct look *look)
 	look_describe_holders(look, text, sizeof(text));
 	holder = escape_text(text, ESCAPE_TEXT);
 	escape_quote(client->opts->keys[0].name, name, sizeof(name));
-	fprintf(stderr, "rlockrun: %s is held by %s; release it? [y/N] ", name,
-	    holder);
+	fprintf(stderr,
+	    "rlockrun: %s is held by %s; if its job still runs, two jobs "
+	    "may overlap; release it? [y/N] ",
+	    name, holder);
 	yes = getline(&line, &size, stdin) > 0 &&
 	      (strcmp(line, "y\n") == 0 || strcmp(line, "yes\n") == 0);
 	free(line);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "admin/look.h"
+#include "admin/notes.h"
 #include "admin/run_row.h"
 #include "base/mem.h"
 #include "base/table.h"
@@ -40,6 +41,8 @@ print_history(struct client *client, const struct key_names *keys,
 		look_print_json(look, client, keys->lock);
 	else if (look->run_count > 0)
 		print_runs(look);
+	if (!json)
+		notes_print(look);
 	client_note_output(client);
 	for (size_t i = 0; i < look->problem_count && !json; i++)
 		client_report_problem(client, name, &look->problems[i]);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "admin/notes.h"
 #include "base/clock.h"
 #include "base/escape.h"
 #include "base/json.h"
@@ -110,7 +111,7 @@ look_is_unknown(const struct look *look)
 {
 	return look->whole && look->problem_count == 0 && look->count == 0 &&
 	       look->waiting == 0 && *look->fence == '\0' &&
-	       !look_has_history(look);
+	       !look_has_history(look) && look->note_count == 0;
 }
 
 static const char *
@@ -388,6 +389,7 @@ look_print(const struct look *look, const struct client *client)
 	print_last_run(look);
 	print_expected(look);
 	print_queue(look);
+	notes_print(look);
 	fflush(stdout);
 }
 
@@ -547,8 +549,10 @@ look_print_json(const struct look *look, const struct client *client,
 	if (opts->action == OPTS_STATUS)
 		json_queue(look);
 	if (opts->action == OPTS_STATUS || opts->action == OPTS_HISTORY ||
-	    opts->all)
+	    opts->all) {
 		json_history(look);
+		notes_print_json(look);
+	}
 	if (opts->action == OPTS_HISTORY) {
 		printf(",\"runs\":[");
 		for (size_t i = 0; i < look->run_count; i++) {

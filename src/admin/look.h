@@ -7,8 +7,8 @@
 
 #define LOOK_PLACE_MAX 2048 /* of look_describe_place */
 
-/* Whether there is no trace of a lock of that name: no holder, no waiter and no
- * former run. A helper key that could not be read may have one. */
+/* Whether there is no trace of a lock of that name: no holder, no waiter, no
+ * former run and no note. A helper key that could not be read may have one. */
 bool look_is_unknown(const struct look *look);
 
 /* The holders, in a few words. */

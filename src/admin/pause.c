@@ -153,6 +153,10 @@ take_answers(struct pause *pause, struct target **targets,
 		enum target_state before = targets[i]->state;
 		bool is_fatal = client->failure == ENDING_REFUSED;
 
+		if (before == TARGET_NOTE) {
+			targets[i]->state = TARGET_PAUSED;
+			continue;
+		}
 		if (!is_fatal)
 			client_forget_failure(client);
 		targets[i]->asked_at = questions[i].sent_us / 1000;

@@ -16,6 +16,9 @@
 enum { HOLDER_VALUES = 5 }; /* of look.lua, for each */
 enum { RUNS_MAX = 10 };
 
+/* What was done is asked for on the next days, also if no run is remembered. */
+#define NOTES_LIFE_MS (INT64_C(4) * 24 * 3600 * 1000)
+
 /* --- what is asked ---------------------------------------------------- */
 
 void
@@ -43,6 +46,16 @@ query_nested(struct request *request, const struct key_names *keys,
 	REQUEST_ADD(request, "SMEMBERS", request->owned);
 }
 
+void
+query_pause(struct request *request, const struct key_names *keys,
+    const char *token, int64_t left_ms)
+{
+	request_begin(request);
+	request_script(request, &script_pause, &keys->info, 1);
+	REQUEST_ADD(request, token, request_number(request, left_ms),
+	    request_number(request, left_ms + NOTES_LIFE_MS));
+}
+
 /* There may be more holders than a request has room for. */
 void
 query_force(struct request *request, const struct key_names *keys,
@@ -57,8 +70,8 @@ query_force(struct request *request, const struct key_names *keys,
 	    mem_alloc((REQUEST_WORDS + look->listed) * sizeof(*request->argv));
 	request->command.words = request->argv;
 	request_script(request, &script_force, needed, force->helpers ? 4 : 1);
-	REQUEST_ADD(request, force->who, "3600000",
-	    force->ends_pause ? "p" : "x");
+	REQUEST_ADD(request, force->who,
+	    request_number(request, NOTES_LIFE_MS));
 	for (size_t i = 0; i < look->listed; i++)
 		if (force->only == NULL || force->only == &look->holders[i])
 			REQUEST_ADD(request, look->holders[i].digest);
@@ -258,6 +271,72 @@ read_success(struct look *look, const char *text)
 	    run.fence);
 }
 
+/* Whom a note names behind the '|': by what its reason has there. */
+static void
+read_noted(struct look_note *note, const char *text, int64_t now_ms)
+{
+	struct record_words words = {text};
+	struct record_entry entry;
+	bool is_success = note->what == NOTED_DUE || note->what == NOTED_ID;
+
+	if (*text == '\0')
+		return;
+	if (is_success) {
+		note->by_at_ms = record_time(&words, now_ms);
+		read_fence(&words, note->by_fence);
+		record_number(&words, LIMIT_EXACT);
+		record_read(&words, &note->by, NULL, 0);
+	} else if (note->what == NOTED_OVERTAKEN) {
+		record_read(&words, &note->by, NULL, 0);
+	} else if (record_read_entry(text, now_ms, &note->by, &entry)) {
+		note->by_at_ms = entry.since_ms;
+		snprintf(note->by_fence, sizeof(note->by_fence), "%s",
+		    entry.fence);
+	} else {
+		note->by.state = HOLDER_FOREIGN;
+	}
+}
+
+/* The order to stop has the token of the holder and the end of the order in
+ * front, and the waiter's name behind it. */
+static int64_t
+read_order_time(struct record_words *words, int64_t now_ms)
+{
+	char word[LIMIT_TEXT];
+	int64_t until_ms;
+
+	record_word(words, word, sizeof(word));
+	until_ms = record_time(words, now_ms);
+	record_word(words, word, sizeof(word));
+	return until_ms > 0 ? until_ms - LIMIT_ORDER_MS : 0;
+}
+
+/* A note without a time is damaged, and says nothing. A pause that goes on is
+ * seen as the holder. */
+static void
+add_note(struct look *look, enum look_noted what, const char *text)
+{
+	struct record_words words = {text};
+	const char *noted = strstr(text, " | ");
+	struct look_note note = {.what = what};
+	size_t at = look->note_count;
+
+	note.at_ms = what == NOTED_ORDER ? read_order_time(&words, look->now_ms)
+					 : record_time(&words, look->now_ms);
+	if (note.at_ms == 0 ||
+	    (what == NOTED_PAUSE && note.at_ms > look->now_ms))
+		return;
+	record_read(&words, &note.who, NULL, 0);
+	read_noted(&note, noted != NULL ? noted + strlen(" | ") : "",
+	    look->now_ms);
+	look->notes = mem_realloc(look->notes,
+	    (look->note_count + 1) * sizeof(*look->notes));
+	for (; at > 0 && look->notes[at - 1].at_ms < note.at_ms; at--)
+		look->notes[at] = look->notes[at - 1];
+	look->notes[at] = note;
+	look->note_count++;
+}
+
 /* What :i says: see look.lua. */
 static void
 take_known(struct cursor *values, struct look *look)
@@ -287,8 +366,8 @@ take_known(struct cursor *values, struct look *look)
 	    strlen(look->holders[0].token) == strcspn(entry, " ") &&
 	    strncmp(look->holders[0].token, entry, strcspn(entry, " ")) == 0;
 	add_present_run(look, entry, holds);
-	while (cursor_has_more(values))
-		cursor_text(values, LIMIT_ENTRY);
+	for (enum look_noted what = 0; what < NOTED_COUNT; what++)
+		add_note(look, what, cursor_text(values, LIMIT_ENTRY));
 }
 
 static void
@@ -356,6 +435,7 @@ query_fini(struct look *look)
 	free(look->holders);
 	free(look->queue);
 	free(look->runs);
+	free(look->notes);
 	free(look->problems);
 }
 

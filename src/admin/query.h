@@ -53,6 +53,32 @@ struct look_success {
 	char fence[LOOK_FENCE_SIZE];
 };
 
+/* What has happened to a lock beside its runs, once each: a run was skipped for
+ * that reason, or somebody has acted on the lock. In the order of look.lua. */
+enum look_noted {
+	NOTED_ORDER, /* --replace: the holder was asked to stop */
+	NOTED_PAUSE, /* a pause has ended */
+	NOTED_FORCE, /* --force-release */
+	NOTED_BUSY,
+	NOTED_DUE, /* not due: --once-per, */
+	NOTED_ID,  /* --once-id */
+	NOTED_OVERTAKEN,
+	NOTED_PAUSED, /* busy by a pause */
+	NOTED_WAIT,   /* it was over */
+	NOTED_COUNT,
+};
+
+struct look_note {
+	enum look_noted what;
+	int64_t at_ms;	   /* by the server's clock */
+	struct holder who; /* was skipped, or has acted */
+	/* Why, or on whom: the holder, the run that succeeded, the newest
+	 * waiter. HOLDER_UNSEEN: nobody is named. */
+	struct holder by;
+	int64_t by_at_ms; /* when it has begun, or succeeded; 0: not known */
+	char by_fence[LOOK_FENCE_SIZE];
+};
+
 /* A helper key that cannot be shown, whole or in part. */
 struct look_problem {
 	char *key;
@@ -79,6 +105,8 @@ struct look {
 	int64_t expect_ms;	 /* a success is due so often; 0: not stated */
 	int64_t expect_since_ms; /* first stated then; 0: not known */
 	struct look_success success;
+	struct look_note *notes; /* the newest first */
+	size_t note_count;
 	bool has_info; /* :i is there */
 	struct look_problem *problems;
 	size_t problem_count;
@@ -116,13 +144,16 @@ void query_look(struct request *request, const struct key_names *keys,
 void query_nested(struct request *request, const struct key_names *keys,
     const char *token);
 
+/* Notes until when the pause with that token lasts. */
+void query_pause(struct request *request, const struct key_names *keys,
+    const char *token, int64_t left_ms);
+
 /* Takes the lock away from only, or from all holders that are listed. who: the
  * record of whoever does so. */
 struct query_force {
 	const struct look *look;
 	const struct look_holder *only;
 	const char *who;
-	bool ends_pause;
 	bool helpers;
 };
 void query_force(struct request *request, const struct key_names *keys,

@@ -8,5 +8,6 @@
 
 extern const struct script script_look;
 extern const struct script script_force;
+extern const struct script script_pause;
 
 #endif

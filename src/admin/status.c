@@ -2,7 +2,8 @@
 
 #include "admin/look.h"
 
-enum { HOLDERS_SHOWN = 100 };
+/* Of the runs only the last is shown, but others say who was replaced. */
+enum { HOLDERS_SHOWN = 100, RUNS_SHOWN = 10 };
 
 static int
 note_status(struct client *client, const struct key_names *keys,
@@ -27,7 +28,7 @@ int
 status_show(struct client *client)
 {
 	static const struct query_limits limits = {HOLDERS_SHOWN,
-	    CLIENT_QUEUE_SHOWN, 1};
+	    CLIENT_QUEUE_SHOWN, RUNS_SHOWN};
 
 	return client_look(client, client->opts->keys[0].key, &limits,
 	    note_status);

@@ -127,7 +127,7 @@ read_mark(struct target *target, const struct value *value)
 		if (*target->other != '\0' &&
 		    target->until < target->other_until)
 			target->until = target->other_until;
-		target->state = TARGET_PAUSED;
+		target->state = TARGET_NOTE;
 		return 0;
 	}
 	return target_lose(target, was_paused) ? 0 : -1;
@@ -153,6 +153,9 @@ target_ask(struct request *request, struct target *target)
 {
 	struct claim *claim = &target->claim;
 
+	const char *token =
+	    *target->other != '\0' ? target->other : claim->token;
+
 	switch (target->state) {
 	case TARGET_LOOK:
 		query_look(request, &claim->keys, QUERY_HELPERS,
@@ -163,9 +166,12 @@ target_ask(struct request *request, struct target *target)
 		request_try(request, claim);
 		break;
 	case TARGET_MARK:
-		request_lengthen(request, &claim->keys,
-		    *target->other != '\0' ? target->other : claim->token,
+		request_lengthen(request, &claim->keys, token,
 		    target->client->opts->pause_ms);
+		break;
+	case TARGET_NOTE:
+		query_pause(request, &claim->keys, token,
+		    target->until - clock_now());
 		break;
 	case TARGET_LEAVE:
 		claim->was_queued = true;

@@ -1,11 +1,12 @@
 /* A lock that is to be paused, on its way there. The requests of all targets in
  * the same state can be sent together:
  *
- *   LOOK --free, or held--> TRY --granted--> MARK --> PAUSED
- *    | ^                     | |              |  ^       |
- *    | +--paused by another--+ +--busy: again  |  +--due--+
- *    +--paused already------------------------->
+ *   LOOK --free, or held--> TRY --granted--> MARK --> NOTE --> PAUSED
+ *    | ^                     | |              ^ ^                |
+ *    | +--paused by another--+ +--busy: again | +-------due------+
+ *    +--paused already------------------------+
  *
+ * NOTE leaves until when it lasts, whatever comes of that.
  * A target that is not paused in the end, or needs no place in the queue, goes
  * to LEAVE, to NOTIFY if waiters are to be notified, and is OUT. The first try
  * enters the queue, in front of all but other pauses. While we are first in the
@@ -26,6 +27,7 @@ enum target_state {
 	TARGET_LOOK,
 	TARGET_TRY,
 	TARGET_MARK,
+	TARGET_NOTE,
 	TARGET_LEAVE,
 	TARGET_NOTIFY,
 	TARGET_PAUSED,

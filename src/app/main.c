@@ -8,7 +8,6 @@
 #include "admin/commands.h"
 #include "base/exitcode.h"
 #include "base/log.h"
-#include "base/mem.h"
 #include "base/secret.h"
 #include "doctor/doctor.h"
 #include "job/signals.h"
@@ -209,7 +208,7 @@ run_program(int argc, char **argv)
 	prctl(PR_SET_DUMPABLE, 0);
 	fill_standard_fds();
 	result = opts_parse(&self.opts, argc, argv);
-	mem_wipe_stack();
+	secret_wipe_stack();
 	if (result != 0)
 		return result;
 	set_tls(&self);
@@ -239,6 +238,6 @@ run_program(int argc, char **argv)
 int
 main(int argc, char **argv)
 {
-	mem_wipe_start();
+	secret_wipe_start();
 	return run_program(argc, argv);
 }

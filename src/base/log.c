@@ -79,9 +79,8 @@ send_message(const struct message *message)
 	log_raw(message->text, message->length);
 }
 
-/* "rlockrun: text", in place of a progress line. */
-LOG_FORMAT(2, 0)
-/* error: errno to append, or 0. */
+/* "rlockrun: text", in place of a progress line. error: an errno whose words
+ * follow, or 0. */
 LOG_FORMAT(2, 0)
 static void
 log_message(int error, const char *format, va_list arguments)

@@ -44,30 +44,35 @@ struct loop {
 	struct loop_fd *fds;
 	struct loop_timer *timers;
 	struct loop_idle *idles;
-	int64_t quiet_at;      /* nothing will have happened for a moment */
-	int64_t idle_ms;       /* what the last idle callback took */
-	struct pollfd *polled; /* grows with the descriptors, or NULL */
-	size_t room;	       /* in it, or LOOP_PART */
+	int64_t quiet_at;      /* LOOP_QUIET_MS after what happened last */
+	int64_t idle_ms;       /* how long the last idle callback took */
+	struct pollfd *polled; /* NULL while a few on the stack will do */
+	size_t room;	       /* how many can be polled at once */
 	int timer_fd;
 	int64_t armed_at;
-	/* Of this turn. Whatever had arrived by then has been dispatched before
-	 * the timers: a deadline is judged by this time, not by the clock, as
-	 * we may have been stopped since. */
+	/* The time of this turn. Whatever had arrived by then is dispatched
+	 * before the timers: a deadline is judged by this time, not by the
+	 * clock, as we may have been stopped since. */
 	int64_t now;
-	int64_t late_ms; /* how late it was for its nearest timer */
+	/* How long after its time the nearest timer of this turn was found due;
+	 * 0 if none was. */
+	int64_t late_ms;
 };
 
 /* 0, or -1 with errno. */
 int loop_init(struct loop *loop);
 void loop_fini(struct loop *loop);
 
-/* Descriptors are dispatched in the order in which they were added. Removing is
- * allowed at any time, also from callbacks, and does nothing if the descriptor
- * is not in the loop. */
+/* Descriptors are dispatched in the order in which they were added, none of
+ * which may be in the loop already. One that a callback adds is polled from the
+ * next turn on. Removing is allowed at any time, also from callbacks, and does
+ * nothing if the descriptor is not in the loop. */
 void loop_add(struct loop *loop, struct loop_fd *fd);
 void loop_remove(struct loop *loop, struct loop_fd *fd);
 
-/* One shot at an absolute time of clock_now; CLOCK_NEVER disarms. */
+/* One shot at an absolute time of clock_now, in place of an earlier setting;
+ * CLOCK_NEVER disarms. A callback that sets a time which is not after loop->now
+ * is called again in the same turn. */
 void loop_timer_set(struct loop *loop, struct loop_timer *timer, int64_t at);
 void loop_timer_remove(struct loop *loop, struct loop_timer *timer);
 

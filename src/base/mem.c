@@ -9,11 +9,6 @@
 #include "base/exitcode.h"
 #include "base/secret.h"
 
-/* At least as deep as parsing options and formatting a command. */
-enum { MEM_DEAD_STACK = 32768 };
-/* The vector registers, and what else is called before main. */
-enum { MEM_DEAD_START = 4096 };
-
 static void *
 or_die(void *memory)
 {
@@ -93,27 +88,4 @@ char *
 mem_secret_copy(const char *text, size_t length)
 {
 	return memcpy(mem_secret(length + 1), text, length);
-}
-
-static __attribute__((noinline)) void
-wipe_stack(void)
-{
-	char dead[MEM_DEAD_STACK];
-
-	explicit_bzero(dead, sizeof(dead));
-}
-
-void
-mem_wipe_stack(void)
-{
-	if (secret_was_here())
-		wipe_stack();
-}
-
-__attribute__((noinline)) void
-mem_wipe_start(void)
-{
-	char dead[MEM_DEAD_START];
-
-	explicit_bzero(dead, sizeof(dead));
 }

@@ -19,19 +19,9 @@ char *mem_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 char *mem_vprintf(const char *format, va_list arguments)
     __attribute__((format(printf, 1, 0)));
 
-/* secret_alloc, and a copy of text in such memory. */
+/* As secret_alloc: to be freed by secret_free. The second one holds a copy of
+ * the text, with a NUL behind it. */
 char *mem_secret(size_t size);
 char *mem_secret_copy(const char *text, size_t length);
-
-/* Wipes what functions that have returned left on the stack, if this process
- * has had a secret. The dynamic linker saves vector registers there, which
- * string functions use for passwords. */
-void mem_wipe_stack(void);
-
-/* To be called first, by a main that has next to no variables. Before main the
- * C library reads argv[0] into vectors, which take in the arguments behind it,
- * and the dynamic linker saves these on the stack. There a frame that lives as
- * long as the program would keep them in a gap. */
-void mem_wipe_start(void);
 
 #endif

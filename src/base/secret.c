@@ -6,6 +6,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+/* At least as deep as parsing options and formatting a command. */
+enum { DEAD_STACK = 32768 };
+/* The vector registers, and what else is called before main. */
+enum { DEAD_START = 4096 };
+
 /* Precedes the memory that the caller gets. */
 struct header {
 	alignas(max_align_t) size_t size; /* of all pages */
@@ -117,4 +122,27 @@ secret_free(void *secret)
 		free(header);
 	else
 		munmap(header, header->size);
+}
+
+static __attribute__((noinline)) void
+wipe_stack(void)
+{
+	char dead[DEAD_STACK];
+
+	explicit_bzero(dead, sizeof(dead));
+}
+
+void
+secret_wipe_stack(void)
+{
+	if (any)
+		wipe_stack();
+}
+
+__attribute__((noinline)) void
+secret_wipe_start(void)
+{
+	char dead[DEAD_START];
+
+	explicit_bzero(dead, sizeof(dead));
 }

@@ -24,9 +24,9 @@ bool secret_was_here(void);
  * often made by echo. */
 size_t secret_length(const char *text, size_t length);
 
-/* At least that size, with the former contents, and never common memory if it
- * has grown. NULL with errno: then the old memory is unchanged. Not of shared
- * memory. */
+/* Returns memory of at least that size, with the former contents: the same, or
+ * a larger one of secret_alloc, and then the old one is freed. NULL with errno:
+ * the old one is unchanged. Not for memory that is shared. */
 void *secret_grow(void *secret, size_t size);
 
 /* The same memory for another owner, who calls secret_free, too. */
@@ -34,5 +34,16 @@ void *secret_share(void *secret);
 
 /* secret may be NULL, here and above. */
 void secret_free(void *secret);
+
+/* Wipes what functions that have returned left on the stack, if this process
+ * has had a secret. The dynamic linker saves vector registers there, which
+ * string functions use for passwords. */
+void secret_wipe_stack(void);
+
+/* To be called first, by a main that has next to no variables. Before main the
+ * C library reads argv[0] into vectors, which take in the arguments behind it,
+ * and the dynamic linker saves these on the stack. There a frame that lives as
+ * long as the program would keep them in a gap. */
+void secret_wipe_start(void);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "job/signals.h"
 
+/* How many variables rlockrun sets for the job; how many name a process. */
 enum { CHILD_VARIABLES = 5, CHILD_PIDS = 2 };
 
 struct child {

@@ -77,26 +77,26 @@ find(const struct processes *processes, pid_t pid)
 	    by_pid);
 }
 
-/* An open list of children, ids with a blank behind each. It may lack some
- * while others end: repeat. That of this process is read without opening
+/* Reads an open list of children, ids with a blank behind each. It may lack
+ * some while others end: repeat. That of this process is read without opening
  * anything. */
 struct children {
 	int fd;
+	off_t read;
 	size_t at;
 	size_t length;
 	char text[512];
 };
 
 static void
-rewind_children(struct children *children, int fd)
+begin_children(struct children *children, int fd)
 {
 	children->fd = fd;
+	children->read = 0;
 	children->at = children->length = 0;
-	if (fd != -1)
-		lseek(fd, 0, SEEK_SET);
 }
 
-/* 0 at the end. */
+/* 0 at the end. Another reader of the same list may be at another place. */
 static pid_t
 next_child(struct children *children)
 {
@@ -105,10 +105,11 @@ next_child(struct children *children)
 
 	do {
 		if (children->at == children->length) {
-			ssize_t got = read(children->fd, children->text,
-			    sizeof(children->text));
+			ssize_t got = pread(children->fd, children->text,
+			    sizeof(children->text), children->read);
 			if (got <= 0)
 				return 0;
+			children->read += got;
 			children->at = 0;
 			children->length = (size_t)got;
 		}
@@ -187,7 +188,7 @@ kill_children(const struct descendants *self)
 	pid_t pid;
 	int count = 0;
 
-	rewind_children(&children, self->children);
+	begin_children(&children, self->children);
 	while ((pid = next_child(&children)) != 0)
 		if (process_is_child(pid) && !is_earlier_child(self, pid) &&
 		    kill(pid, SIGKILL) == 0)
@@ -298,7 +299,7 @@ note_earlier(struct descendants *self)
 		if (all.list[i].descends)
 			rc = add(&self->earlier, &all.list[i]);
 	free(all.list);
-	rewind_children(&children, self->children);
+	begin_children(&children, self->children);
 	while (rc == 0 && (child.pid = next_child(&children)) != 0)
 		if (!is_earlier(self, &child))
 			rc = add(&self->earlier, &child);
@@ -398,12 +399,12 @@ signal_process(const struct descendants *self, const struct process *process,
 }
 
 static bool
-is_listed(int fd, pid_t pid)
+lists_child(int fd, pid_t pid)
 {
 	struct children children;
 	pid_t child;
 
-	rewind_children(&children, fd);
+	begin_children(&children, fd);
 	while ((child = next_child(&children)) != 0)
 		if (child == pid)
 			return true;
@@ -418,11 +419,11 @@ signal_unseen(const struct processes *seen, int list, int signo)
 	struct children children;
 	pid_t pid;
 
-	rewind_children(&children, list);
+	begin_children(&children, list);
 	while ((pid = next_child(&children)) != 0) {
 		int held =
 		    find(seen, pid) == NULL ? process_hold(pid) : PROCESS_GONE;
-		if (held != PROCESS_GONE && is_listed(list, pid))
+		if (held != PROCESS_GONE && lists_child(list, pid))
 			process_signal(held, pid, signo);
 		process_release(held);
 	}
@@ -482,7 +483,7 @@ signal_all(const struct descendants *self, int signo,
 			signal_unseen_children(self, &all, p, signo);
 		signal_process(self, p, signo);
 	}
-	rewind_children(&children, self->children);
+	begin_children(&children, self->children);
 	while ((child.pid = next_child(&children)) != 0)
 		if (find(&all, child.pid) == NULL &&
 		    !is_earlier_child(self, child.pid))

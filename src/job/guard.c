@@ -107,7 +107,6 @@ guard_start_job(struct guard *guard, const char *entries, size_t length,
 	struct iovec parts[] = {{&order, sizeof(order)},
 	    {(void *)(uintptr_t)entries, length}};
 	const struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
-
 	ssize_t sent;
 
 	guard->page->deadline = deadline;
@@ -121,6 +120,8 @@ guard_start_job(struct guard *guard, const char *entries, size_t length,
 	guard->job.state = JOB_FAILED;
 }
 
+/* Dropped if the guard has left hundreds unread: it is stopped then, or stuck
+ * in the kernel. What it reads later makes it look at the page, too. */
 static void
 send_order(struct guard *guard, enum order_kind kind, int value)
 {
@@ -176,7 +177,7 @@ guard_take_stop(struct guard *guard)
 }
 
 static void
-on_child(void *arg, pid_t pid, int status)
+on_guard_change(void *arg, pid_t pid, int status)
 {
 	struct guard *guard = arg;
 
@@ -191,7 +192,7 @@ on_child(void *arg, pid_t pid, int status)
 void
 guard_on_sigchld(struct guard *guard)
 {
-	descendants_reap(on_child, guard);
+	descendants_reap(on_guard_change, guard);
 }
 
 bool
@@ -222,7 +223,7 @@ guard_kill(struct guard *guard)
 void
 guard_kill_job(struct guard *guard)
 {
-	if (!descendants_kill(&guard->descendants, on_child, guard))
+	if (!descendants_kill(&guard->descendants, on_guard_change, guard))
 		return;
 	guard->job.state = JOB_CLEARED;
 	guard->job.gone_at = clock_now();
@@ -244,7 +245,7 @@ guard_dismiss(struct guard *guard)
 
 	if (guard->pid > 0)
 		kill(guard->pid, SIGKILL);
-	while (descendants_reap(on_child, guard) && guard->pid > 0 &&
+	while (descendants_reap(on_guard_change, guard) && guard->pid > 0 &&
 	       (now = clock_now()) < until)
 		signals_await_child(until - now);
 	close_socket(guard);

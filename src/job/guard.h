@@ -45,8 +45,8 @@ int guard_init(struct guard *guard, struct loop *loop);
 /* Allowed whether guard_init succeeded or not. Does not end the guard. */
 void guard_fini(struct guard *guard);
 
-/* Forks the guard, which waits for the order to start the job. It closes our
- * close-on-exec descriptors. 0, or -1 with errno. */
+/* Forks the guard, which waits for the order to start the job. In it our
+ * close-on-exec descriptors are closed. 0, or -1 with errno. */
 int guard_fork(struct guard *guard, struct child *child);
 
 /* Arms the guard and has it start the job with those entries of child_add_env,
@@ -57,7 +57,10 @@ void guard_start_job(struct guard *guard, const char *entries, size_t length,
 /* Moves the time by which all must be dead; CLOCK_NEVER: no limit. */
 void guard_set_deadline(struct guard *guard, int64_t deadline);
 
-/* Sends signo to the command, unless it has ended. */
+/* The calls down to guard_terminate send an order, without waiting. One that a
+ * guard which is stopped or stuck has no room for is dropped.
+ *
+ * Sends signo to the command, unless it has ended. */
 void guard_signal(struct guard *guard, int signo);
 /* Sends what a terminal has sent to our process group to that of the command,
  * unless it is ours. */

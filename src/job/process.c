@@ -32,7 +32,7 @@ enum {
 
 /* Returns the length, at least 1, or -1. */
 static ssize_t
-read_text(int proc, pid_t pid, const char *name, char *text, size_t size)
+read_proc_file(int proc, pid_t pid, const char *name, char *text, size_t size)
 {
 	char path[32];
 	ssize_t got;
@@ -66,10 +66,11 @@ process_is_above(pid_t pid)
 		if (is_above || !process_read(proc, process.parent, &process))
 			break;
 	}
-	is_above = is_above &&
-		   read_text(proc, getpid(), "comm", own, sizeof(own)) != -1 &&
-		   read_text(proc, pid, "comm", name, sizeof(name)) != -1 &&
-		   strcmp(own, name) == 0;
+	is_above =
+	    is_above &&
+	    read_proc_file(proc, getpid(), "comm", own, sizeof(own)) != -1 &&
+	    read_proc_file(proc, pid, "comm", name, sizeof(name)) != -1 &&
+	    strcmp(own, name) == 0;
 	close(proc);
 	return is_above;
 }
@@ -81,7 +82,7 @@ process_read(int proc, pid_t pid, struct process *process)
 	unsigned long long fields[FIELDS] = {0};
 	char *state, *at;
 
-	if (read_text(proc, pid, "stat", text, sizeof(text)) == -1)
+	if (read_proc_file(proc, pid, "stat", text, sizeof(text)) == -1)
 		return false;
 	state = strrchr(text, ')');
 	if (state == NULL || strlen(state) < sizeof(") S"))
@@ -108,7 +109,7 @@ process_takes_default(int proc, pid_t pid, int signo)
 	    "\nSigCgt:"};
 	char text[8192];
 
-	if (read_text(proc, pid, "status", text, sizeof(text)) == -1)
+	if (read_proc_file(proc, pid, "status", text, sizeof(text)) == -1)
 		return false;
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		const char *at = strstr(text, names[i]);

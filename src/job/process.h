@@ -57,6 +57,8 @@ bool process_has_pidfds(void);
 int process_hold(pid_t pid);
 void process_release(int held);
 
+/* Signals what is held, but by its id if it is PROCESS_UNHELD or the sandbox
+ * refuses to signal by a pidfd. Not for PROCESS_GONE. */
 void process_signal(int held, pid_t pid, int signo);
 
 #endif

@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/descriptors.h"
-#include "base/mem.h"
+#include "base/secret.h"
 #include "job/descendants.h"
 #include "job/job.h"
 #include "job/signals.h"
@@ -32,7 +32,6 @@ struct supervisor {
 	struct supervisor_page *page;
 	int sock;
 	int timer;
-	pid_t group;	     /* rlockrun's */
 	int last_descriptor; /* of descriptors_find_last, before the job */
 	struct descendants descendants;
 	int64_t armed_at;
@@ -58,7 +57,7 @@ report(struct supervisor *self, int flags)
 
 /* Nothing is left to guard, so this may wait until rlockrun reads. */
 static _Noreturn void
-leave(struct supervisor *self, enum job_state state)
+exit_with(struct supervisor *self, enum job_state state)
 {
 	self->job.state = state;
 	self->job.gone_at = clock_now();
@@ -69,10 +68,10 @@ leave(struct supervisor *self, enum job_state state)
 }
 
 static _Noreturn void
-leave_failed(struct supervisor *self)
+exit_failed(struct supervisor *self)
 {
 	self->job.error = errno;
-	leave(self, JOB_FAILED);
+	exit_with(self, JOB_FAILED);
 }
 
 /* The next burst begins as soon as a child ends. */
@@ -82,7 +81,7 @@ kill_job(struct supervisor *self)
 	int64_t pause = ROUND_MIN_MS;
 
 	if (self->job.state == JOB_PENDING)
-		leave(self, JOB_LATE);
+		exit_with(self, JOB_LATE);
 	if (self->job.leader != 0)
 		kill(self->job.leader, SIGKILL);
 	self->job.state = JOB_KILLING;
@@ -93,7 +92,7 @@ kill_job(struct supervisor *self)
 			pause = clock_min(pause * 2, ROUND_MAX_MS);
 		report(self, MSG_DONTWAIT);
 	}
-	leave(self, JOB_KILLED);
+	exit_with(self, JOB_KILLED);
 }
 
 static void
@@ -170,7 +169,7 @@ start_job(struct supervisor *self)
 
 	arm(self);
 	if (clock_now() >= self->page->deadline)
-		leave(self, JOB_LATE);
+		exit_with(self, JOB_LATE);
 	take_from_terminal(&early);
 	/* NOLINTBEGIN(*-unix.Vfork, *insecureAPI.vfork): it never returns from
 	 * here, and writes only what we read afterwards */
@@ -179,11 +178,11 @@ start_job(struct supervisor *self)
 		become_job(self, guard);
 	/* NOLINTEND(*-unix.Vfork, *insecureAPI.vfork) */
 	if (self->job.leader == -1)
-		leave_failed(self);
+		exit_failed(self);
 	if (self->job.exec_error != 0) {
 		waitpid(self->job.leader, &status, 0);
 		on_command_end(self, status);
-		leave(self, JOB_GONE);
+		exit_with(self, JOB_GONE);
 	}
 	self->job.state = JOB_RUNNING;
 	for (int signo = 1; signo < NSIG; signo++)
@@ -201,17 +200,17 @@ read_env(struct supervisor *self, size_t length)
 	ssize_t got;
 
 	if (length > ENTRIES_ROOM && (entries = malloc(length)) == NULL)
-		leave_failed(self);
+		exit_failed(self);
 	got = recv(self->sock, entries, length, MSG_WAITALL);
 	if (got == -1)
-		leave_failed(self);
+		exit_failed(self);
 	if (got != (ssize_t)length)
 		kill_job(self); /* rlockrun has ended */
 	child_add_env(self->child, entries, length);
 }
 
 static void
-on_child(void *arg, pid_t pid, int status)
+on_command_change(void *arg, pid_t pid, int status)
 {
 	struct supervisor *self = arg;
 
@@ -232,8 +231,8 @@ on_child(void *arg, pid_t pid, int status)
 static void
 reap(struct supervisor *self)
 {
-	if (!descendants_reap(on_child, self))
-		leave(self, JOB_GONE);
+	if (!descendants_reap(on_command_change, self))
+		exit_with(self, JOB_GONE);
 	report(self, MSG_DONTWAIT);
 }
 
@@ -290,7 +289,7 @@ obey(struct supervisor *self)
 	if (got == -1 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (got == -1 && self->job.state == JOB_PENDING)
-		leave_failed(self);
+		exit_failed(self);
 	if (got != sizeof(order)) /* rlockrun has ended */
 		kill_job(self);
 	switch (order.kind) {
@@ -367,11 +366,10 @@ on_sigchld(int signo)
 /* All that can fail comes before the job. What needs memory comes before the
  * lock is granted: nobody else has it while the job starts. */
 static int
-prepare(struct supervisor *self)
+prepare_guard(struct supervisor *self)
 {
 	struct sigaction action = {.sa_handler = on_sigchld};
 
-	self->group = getpgrp();
 	self->armed_at = CLOCK_NEVER;
 	self->entries = malloc(ENTRIES_ROOM);
 	if (self->entries == NULL || child_prepare_env(self->child) == -1)
@@ -409,13 +407,13 @@ supervisor_main(struct supervisor_page *page, int sock, struct child *child)
 	    .descendants = {.proc = -1, .children = -1},
 	    .child = child};
 
-	mem_wipe_stack();
+	secret_wipe_stack();
 	/* A process of the same user that ends all whose environment it can
 	 * read must not find the guard, too: the job would outlive both. */
 	prctl(PR_SET_DUMPABLE, 0);
 	prctl(PR_SET_NAME, "rlockrun-guard");
 	close_ours(sock);
-	if (prepare(&self) == -1)
-		leave_failed(&self);
+	if (prepare_guard(&self) == -1)
+		exit_failed(&self);
 	supervise(&self);
 }

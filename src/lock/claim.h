@@ -102,13 +102,15 @@ struct claim {
 	char former[CLAIM_FORMER_MAX][TOKEN_SIZE];
 	size_t former_count;
 	char waiter[WAITER_SIZE]; /* our name in the queue */
-	char ticket[24];	  /* our place in the queue, or empty */
+	char ticket[24];	  /* our score in the queue, or empty */
 	int64_t asked_at;	  /* when the first try was sent, or 0 */
 	bool was_queued;	  /* we may be in the queue */
-	char head[WAITER_SIZE];	  /* the head of the queue, or empty, */
-	char *head_doorbell;	  /* and its doorbell */
-	const struct kind *outer; /* of the run that holds the lock for us */
-	char run[TOKEN_SIZE];	  /* our id as a nested run, or empty */
+	char head[WAITER_SIZE];	  /* see claim_expect_head; or empty */
+	char *head_doorbell;	  /* that of head */
+	/* In which kind the run around this one holds the lock, by the token
+	 * that is ours then; NULL if none does. */
+	const struct kind *outer;
+	char run[TOKEN_SIZE]; /* our id as a nested run, or empty */
 	/* By the grant: */
 	char fence[24];	 /* decimal digits, or empty */
 	int64_t start;	 /* server's ms */
@@ -136,20 +138,26 @@ bool claim_change_token(struct claim *claim);
  * others; so its token must not be used again. The waiter's name stays, and
  * with it position and doorbell. False without randomness. */
 bool claim_supersede_token(struct claim *claim);
-/* The next try also names this token, of TOKEN_SIZE bytes, as a former one. */
-void claim_remember_token(struct claim *claim, const char *token);
-/* The same with a given token: on several servers a lock has one for all, */
+/* As claim_supersede_token, but with a given token of TOKEN_SIZE bytes: on
+ * several servers a lock has one token for all. */
 void claim_adopt_token(struct claim *claim, const char *token);
-/* from the beginning. To be called after claim_init. */
+/* The next try also names this token, of TOKEN_SIZE bytes, as a former one. The
+ * oldest of more than CLAIM_FORMER_MAX is forgotten: what it got lasts for its
+ * ttl. */
+void claim_remember_token(struct claim *claim, const char *token);
+
+/* Right after claim_init, on several servers: takes over the token and the id
+ * as a nested run. */
 void claim_share(struct claim *claim, const struct claim *with);
-/* Records the run by the grant of another server: the own one was not heard. */
+/* Takes over what a grant says, from a claim on another server: the reply of
+ * this one was lost, and its release records the run, too. */
 void claim_share_grant(struct claim *claim, const struct claim *with);
 
 /* The outer run has ended: from here on the lock is claimed as our own. */
 void claim_forget_outer(struct claim *claim);
 
-/* Remembers the head of the queue, which a release notifies; nobody, if it is
- * no name of a waiter. */
+/* Remembers the head of the queue, which a release notifies if it still is the
+ * head by then; nobody, if that is no waiter's name. */
 void claim_expect_head(struct claim *claim, const char *waiter);
 
 /* How long :i is kept, which knows all about the lock: longer than anything

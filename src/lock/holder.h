@@ -8,6 +8,8 @@
 
 #include "lock/limit.h"
 
+/* In this order: whether there is a record, and whether the lock has an end of
+ * its own. */
 enum holder_state {
 	HOLDER_UNSEEN,	/* the server has not described it yet */
 	HOLDER_NONE,	/* the lock is free, but others are queued for it */

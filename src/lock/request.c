@@ -275,7 +275,7 @@ request_drop_former(struct request *request, const struct claim *claim,
 
 /* Of a run that had a job: its grant, and what it has come to. */
 static void
-add_run(struct request *request, const struct claim *claim,
+add_grant_and_end(struct request *request, const struct claim *claim,
     const struct request_run *run)
 {
 	request->grant[0] = request->end[0] = '\0';
@@ -339,7 +339,7 @@ request_release(struct request *request, const struct claim *claim,
 	    claim->was_queued || claim_kind(claim) != &kind_exclusive
 		? claim->waiter
 		: "");
-	add_run(request, claim, &end->run);
+	add_grant_and_end(request, claim, &end->run);
 	ADD(request, request_number(request, claim_life_ms(claim)),
 	    runs_life(request, claim));
 	add_rest(request, claim, end);

@@ -26,7 +26,7 @@ struct request {
 	 * sends it. */
 	struct command command;
 	int argc;	   /* of the words; 0: there is nothing to send */
-	const char **argv; /* the same words */
+	const char **argv; /* the words below, or a longer list in owned */
 
 	const char *words[REQUEST_WORDS];
 	char numbers[REQUEST_NUMBERS][24];
@@ -48,11 +48,11 @@ typedef void request_maker(struct request *request, const struct claim *claim);
 request_maker request_try;
 /* Deletes helper keys of a wrong type. */
 request_maker request_heal;
-/* A renewal touches the lock's key alone (protocol rule R5). The two requests
- * after it precede it in the same write: the first prolongs the life of :i, the
- * other asks for the head of the queue. There is nothing to send in the plain
- * tier. */
-request_maker request_renewal, request_life, request_head;
+/* Touches the lock's key alone (protocol rule R5). */
+request_maker request_renewal;
+/* These two go before a renewal, in the same write: they prolong the life of :i
+ * and ask for the head of the queue. Nothing to send in the plain tier. */
+request_maker request_life, request_head;
 /* Whether somebody asks the holder to stop: for --replaceable. */
 request_maker request_order;
 /* Give up the place in the queue where scripts are refused. */
@@ -70,8 +70,7 @@ struct request_run {
 	int status;	    /* or REQUEST_NO_JOB */
 	const char *reason; /* a word, which outlives the request */
 	int64_t waited_ms;
-	bool
-	    is_unproven; /* status 0 is no success: a lock may have been lost */
+	bool is_unproven; /* a lock may have been lost: 0 is no success */
 };
 
 struct request_end {
@@ -89,8 +88,9 @@ void request_release(struct request *request, const struct claim *claim,
 void request_doorbell(struct request *request, const struct claim *claim,
     int64_t ms);
 
-/* Rings the doorbells of these waiters. Nothing to send without any, if
- * a name is none, or when memory is out: a doorbell is a hint. */
+/* Rings the doorbells of these waiters, LIMIT_NOTIFY at most. Nothing to send
+ * if there are none, if one is no waiter's name, or when memory is out: a
+ * doorbell is a hint. */
 void request_ring(struct request *request, const struct key_names *keys,
     const char (*waiters)[WAITER_SIZE], size_t count);
 

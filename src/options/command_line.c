@@ -69,27 +69,41 @@ list_longs(struct option *list)
 	*list = (struct option){.name = NULL};
 }
 
+/* A word that is no option, or the beginning of several. A password may follow
+ * '='. */
+static void
+refuse_long(struct settings *settings, const char *word)
+{
+	char *name = mem_printf("%.*s", (int)strcspn(word, "="), word);
+	enum option_id id = OPT_KEY;
+	size_t count;
+	char *list = nearest_list(name + strlen("--"), &count, &id);
+	const char *meant =
+	    count == 0 ? nearest_long(name + strlen("--"), &id) : NULL;
+
+	if (count > 1)
+		settings_refuse(settings, id, "ambiguous option %s (%s)", name,
+		    list);
+	else if (count == 1)
+		settings_refuse(settings, id,
+		    "unknown option %s (did you mean %s?)", name, list);
+	else if (meant != NULL)
+		settings_refuse(settings, id,
+		    "unknown option %s (did you mean --%s?)", name, meant);
+	else
+		settings_refuse(settings, id, "unknown option %s", name);
+	free(list);
+	free(name);
+}
+
 /* word is what getopt_long looked at last. */
 static void
 refuse_option(struct settings *settings, bool unknown, const char *word)
 {
-	const char *verb = unknown ? "takes no" : "needs an", *meant;
-	enum option_id id = OPT_KEY;
-	char *name;
+	const char *verb = unknown ? "takes no" : "needs an";
 
 	if (optopt == 0) {
-		/* A password may follow '='. */
-		name = mem_printf("%.*s", (int)strcspn(word, "="), word);
-		meant = nearest_long(name + strlen("--"), &id);
-		if (meant == NULL)
-			settings_refuse(settings, id,
-			    "unknown or ambiguous option %s", name);
-		else
-			settings_refuse(settings, id,
-			    "unknown or ambiguous option %s (did you mean "
-			    "--%s?)",
-			    name, meant);
-		free(name);
+		refuse_long(settings, word);
 	} else if (optopt >= SETTINGS_LONG_OPTION) {
 		settings_refuse(settings, id_of(optopt), "--%s %s argument",
 		    opts_table[id_of(optopt)].longs[0], verb);

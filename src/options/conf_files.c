@@ -147,6 +147,7 @@ check_value(const struct reading *reading, enum option_id id)
 	const char *reason = settings_try(id, text, &secret);
 	struct settings *settings = reading->settings;
 	const struct place *place = &reading->conf->place;
+	char url[QUOTED_MAX + sizeof("redis://")];
 	int before = id == OPT_HOOK ? 0 : line_before(reading, id);
 
 	if (secret)
@@ -156,7 +157,11 @@ check_value(const struct reading *reading, enum option_id id)
 		    "%s is set in line %d already", name, before);
 	else if (secret)
 		refuse_exposed(reading);
-	if (reason != NULL && quoted && !opts_table[id].secret)
+	if (reason != NULL && quoted && opts_row_is_server(&opts_table[id]) &&
+	    nearest_url(text, url, sizeof(url)))
+		settings_fail_at(settings, place,
+		    "%s: no scheme (did you mean %s?)", name, url);
+	else if (reason != NULL && quoted && !opts_table[id].secret)
 		settings_fail_at(settings, place, "%s '%s': %s", name, text,
 		    reason);
 	else if (reason != NULL)

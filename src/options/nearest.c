@@ -1,11 +1,18 @@
 #include "options/nearest.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "options/edits.h"
 
 #define PREFIX "RLOCKRUN_"
+
+#define DIGITS "0123456789"
+#define HOST                         \
+	"ABCDEFGHIJKLMNOPQRSTUVWXYZ" \
+	"abcdefghijklmnopqrstuvwxyz" DIGITS "-."
 
 enum { NAME_SIZE = 64, EDITS_MAX = 2 };
 
@@ -85,4 +92,57 @@ nearest_long(const char *name, enum option_id *meant)
 			}
 		}
 	return NULL;
+}
+
+char *
+nearest_list(const char *start, size_t *count, enum option_id *first)
+{
+	char *list = NULL;
+
+	*count = 0;
+	for (enum option_id id = 0; id < OPT_COUNT; id++) {
+		const struct opts_row *row = &opts_table[id];
+		size_t i = 0;
+		char *longer;
+
+		while (i < OPTS_LONGS_MAX &&
+		       strncmp(row->longs[i], start, strlen(start)) != 0)
+			i++;
+		if (*row->help == '\0' || i == OPTS_LONGS_MAX)
+			continue;
+		if (list == NULL)
+			*first = id;
+		longer = mem_printf("%s%s--%s", list != NULL ? list : "",
+		    list != NULL ? ", " : "", row->longs[i]);
+		free(list);
+		list = longer;
+		++*count;
+	}
+	return list;
+}
+
+const char *
+nearest_action(const char *word, enum option_id *id)
+{
+	for (*id = 0; *id < OPT_COUNT; ++*id) {
+		const struct opts_row *row = &opts_table[*id];
+
+		if (row->action != OPTS_RUN && *row->help != '\0' &&
+		    strcmp(row->longs[0], word) == 0)
+			return row->longs[0];
+	}
+	return NULL;
+}
+
+bool
+nearest_url(const char *text, char *url, size_t size)
+{
+	size_t host = strspn(text, HOST);
+	size_t port = text[host] == ':' ? strspn(text + host + 1, DIGITS) : 0;
+
+	if (host == 0 || text[host + (port > 0 ? port + 1 : 0)] != '\0' ||
+	    (port == 0 && strcmp(text, "localhost") != 0))
+		return false;
+	snprintf(url, size, "redis://%s", text);
+	return true;
 }

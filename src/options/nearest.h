@@ -9,6 +9,20 @@
  * only must be spelt right. */
 const struct opts_row *nearest_option(const char *name);
 
+/* The long options that begin like this, with their dashes and a comma between
+ * them, each by one name, and how many; *first is set to the first. NULL if
+ * there is none. To be freed. */
+char *nearest_list(const char *start, size_t *count, enum option_id *first);
+
+/* The action whose name the word is, as other programs have subcommands: the
+ * long name of its option, or NULL. */
+const char *nearest_action(const char *word, enum option_id *id);
+
+/* Whether the text is the address of a server without a scheme, such as
+ * "localhost:6379", which then becomes a URL. Anything else may be a password.
+ */
+bool nearest_url(const char *text, char *url, size_t size);
+
 /* The long option with a name like this one on the command line, which *meant
  * is set to, or NULL; both without dashes. */
 const char *nearest_long(const char *name, enum option_id *meant);

@@ -45,6 +45,13 @@ enum opts_progress {
 	OPTS_PROGRESS_NEVER,
 };
 
+/* Without a server; by the order of the words. */
+enum opts_unavailable {
+	OPTS_UNAVAILABLE_FAIL,
+	OPTS_UNAVAILABLE_RUN, /* without the lock */
+	OPTS_UNAVAILABLE_SKIP,
+};
+
 struct opts_key {
 	const char *name; /* as the user gave it */
 	char *key;	  /* prefix and name */
@@ -70,9 +77,9 @@ struct opts {
 	struct opts_login login, sentinel_login;
 	const char *tls_ca, *tls_cert, *tls_key; /* PEM files, or NULL */
 	int64_t ttl_ms;
-	int64_t wait_ms;       /* OPTS_WAIT_FOREVER, or 0 and up */
-	int64_t kill_after_ms; /* default min(ttl/6, 5 s) filled in */
-	int64_t server_timeout_ms;
+	int64_t wait_ms;	   /* OPTS_WAIT_FOREVER, or 0 and up */
+	int64_t kill_after_ms;	   /* default min(ttl/6, 5 s) filled in */
+	int64_t server_timeout_ms; /* default by --cron and --once-... */
 	bool exclusive, shared, nonblock; /* become kind and wait_ms */
 	char kind;	       /* letter of struct kind: 'x', 's' or 'p' */
 	int permits;	       /* 1 and up, of 'p' */
@@ -81,7 +88,6 @@ struct opts {
 	int64_t once_ms;       /* --once-per; 0: always run */
 	const char *once_id;   /* --once-id; NULL: none */
 	int64_t expect_ms;     /* or OPTS_EXPECT_UNSTATED; 0: none is due */
-	int once_exit;	       /* --once-exit-code */
 	int64_t splay_ms;      /* 0: none */
 	int64_t max_run_ms;    /* 0: without limit */
 	int64_t warn_after_ms; /* 0: never */
@@ -92,7 +98,8 @@ struct opts {
 	bool replace, replaceable;
 	int replicas;	     /* --wait-replicas; 0: none is waited for */
 	int64_t replicas_ms; /* for so long; 0 with 0 replicas */
-	int conflict_exit;   /* -E */
+	int conflict_exit;   /* -E: of each skip */
+	bool cron;	     /* its settings are filled in */
 	const char *label;   /* or empty; at most LIMIT_LABEL bytes */
 	char *cut_label;     /* what it points to if it was longer */
 	int progress;	     /* enum opts_progress */
@@ -107,7 +114,7 @@ struct opts {
 	bool verbose;
 	bool wait_all;
 	int lost_warn;		   /* 1: --on-lost warn */
-	int unavailable_run;	   /* 1: --on-unavailable run */
+	int on_unavailable;	   /* enum opts_unavailable */
 	const char *shell_command; /* -c, else NULL */
 	char **command; /* NULL-terminated; with -c: $SHELL -c STRING */
 	char **globs;	/* where they are allowed, NULL-terminated */

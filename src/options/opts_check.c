@@ -12,10 +12,13 @@
 #include "base/mem.h"
 #include "base/tty.h"
 #include "lock/limit.h"
+#include "options/conf_access.h"
+#include "options/nearest.h"
 #include "options/opts_table.h"
 
 #define KILL_AFTER_MAX_MS 5000 /* of the default only */
 #define MIN_UPTIME_MS 60000    /* likewise */
+#define CRON_OUTAGE_MS 900000  /* of --cron, if a success is found again */
 #define HOLD_TTL_MS 30000      /* until a hold is confirmed: see hold.c */
 #define REPLICAS_MAX_MS 1000   /* likewise */
 #define PLAIN_CHARACTERS             \
@@ -44,6 +47,19 @@ refuse_beside(struct settings *settings, enum option_id id, const char *other)
 {
 	settings_fail(settings, id, "--%s and --%s exclude each other",
 	    opts_table[id].longs[0], other);
+}
+
+/* Two of equal precedence, each by its letter, or as in the environment or a
+ * file. */
+static void
+refuse_both(struct settings *settings, enum option_id id, enum option_id other)
+{
+	const char letters[2][3] = {{'-', *opts_table[id].shorts},
+	    {'-', *opts_table[other].shorts}};
+
+	settings_fail(settings, id, "%s and %s exclude each other",
+	    settings_name(settings, id, letters[0]),
+	    settings_name(settings, other, letters[1]));
 }
 
 /* Given without -r. It may hold a password, so messages do not show it. */
@@ -86,6 +102,15 @@ suggest_name(const char *file, char *name, size_t size)
 		snprintf(name, size, "%.*s", (int)length, base);
 }
 
+static bool
+has_key_behind(char **rest)
+{
+	while (*rest != NULL && strcmp(*rest, "-k") != 0 &&
+	       strcmp(*rest, "--key") != 0)
+		rest++;
+	return *rest != NULL;
+}
+
 /* flock(1) has a file, or the number of a descriptor, in place of -k. */
 static void
 refuse_without_key(struct settings *settings, char **rest)
@@ -93,11 +118,17 @@ refuse_without_key(struct settings *settings, char **rest)
 	enum opts_action action = settings->opts->action;
 	enum option_id id =
 	    action == OPTS_RUN ? OPT_KEY : action_option(action);
-	const char *first = *rest;
+	enum option_id meant;
+	const char *first = *rest, *subcommand = NULL;
 	char file[OPTS_KEY_MAX / 2], name[64];
 
-	if (first != NULL && *first != '\0' && rest[1] == NULL &&
-	    strspn(first, "0123456789") == strlen(first)) {
+	if (action == OPTS_RUN && first != NULL)
+		subcommand = nearest_action(first, &meant);
+	if (subcommand != NULL) {
+		settings_fail(settings, meant,
+		    "no key given (did you mean --%s?)", subcommand);
+	} else if (first != NULL && *first != '\0' && rest[1] == NULL &&
+		   strspn(first, "0123456789") == strlen(first)) {
 		settings_fail(settings, id,
 		    "no key given: a lock has a name, not a file descriptor "
 		    "(-k NAME COMMAND)");
@@ -112,6 +143,10 @@ refuse_without_key(struct settings *settings, char **rest)
 		    "no key given: a lock has a name, not a file (-k %s "
 		    "instead of %s)",
 		    name, file);
+	} else if (has_key_behind(rest)) {
+		settings_fail(settings, id,
+		    "no key given: options precede the command (-k NAME "
+		    "COMMAND)");
 	} else {
 		settings_fail(settings, id, "no key given (-k NAME)");
 	}
@@ -195,9 +230,7 @@ check_kind(struct settings *settings)
 	for (enum option_id id = OPT_EXCLUSIVE; id <= OPT_PERMITS; id++)
 		if (id != winner && settings_counts(settings, id) &&
 		    settings_compare(settings, id, winner) == 0)
-			settings_fail(settings, id,
-			    "only one of --exclusive, --shared and --permits "
-			    "can be given");
+			refuse_both(settings, id, winner);
 	settings->opts->kind = 'x';
 	if (winner == OPT_SHARED)
 		settings->opts->kind = 's';
@@ -370,10 +403,7 @@ check_wait(struct settings *settings)
 		return;
 	if (settings_compare(settings, OPT_NONBLOCK, OPT_WAIT) == 0 &&
 	    opts->wait_ms > 0)
-		settings_fail(settings, OPT_NONBLOCK,
-		    "%s and %s exclude each other",
-		    settings_name(settings, OPT_NONBLOCK, "-n"),
-		    settings_name(settings, OPT_WAIT, "-w"));
+		refuse_both(settings, OPT_NONBLOCK, OPT_WAIT);
 	opts->wait_ms = 0;
 }
 
@@ -490,6 +520,15 @@ fill_defaults(const struct settings *settings)
 		if (opts->min_uptime_ms < opts->min_hold_ms)
 			opts->min_uptime_ms = opts->min_hold_ms;
 	}
+	/* A run that comes later than --min-hold knows by a success whether it
+	 * is one too many. */
+	if (settings->of[OPT_SERVER_TIMEOUT].origin == ORIGIN_CRON) {
+		if (opts->once_ms > 0)
+			opts->server_timeout_ms =
+			    clock_min(CRON_OUTAGE_MS, opts->once_ms);
+		else if (opts->once_id != NULL)
+			opts->server_timeout_ms = CRON_OUTAGE_MS;
+	}
 	if (opts->history_ms > 0 && opts->history_ms < 4 * opts->expect_ms)
 		opts->history_ms = clock_min(4 * opts->expect_ms,
 		    opts_table[OPT_KEEP_HISTORY].max);
@@ -510,7 +549,13 @@ check_servers(struct settings *settings)
 {
 	const struct opts *opts = settings->opts;
 	const struct endpoint *servers = opts->servers;
+	const struct place nowhere = {.file = NULL};
 
+	/* Each host would lock against itself. */
+	if (opts->cron && opts->action == OPTS_RUN && servers[0].is_default)
+		settings_fail_at(settings, &nowhere,
+		    "no server is configured (put \"redis = URL\" "
+		    "into " CONF_OF_THE_HOST ")");
 	for (size_t i = 0; i < opts->server_count; i++)
 		for (size_t j = 0; j < i; j++)
 			if (strcmp(servers[i].label, servers[j].label) == 0)
@@ -543,8 +588,11 @@ enum policy_need { POLICY_HISTORY, POLICY_QUEUE, POLICY_WAIT };
 
 /* NULL, or why the run cannot have such a policy. */
 static const char *
-deny_policy(const struct opts *opts, enum policy_need need)
+deny_policy(const struct settings *settings, enum policy_need need)
 {
+	const struct opts *opts = settings->opts;
+	bool by_cron = settings->of[OPT_NONBLOCK].origin == ORIGIN_CRON;
+
 	if (opts->kind != 'x')
 		return "needs an exclusive lock";
 	if (opts->key_count > 1)
@@ -558,7 +606,10 @@ deny_policy(const struct opts *opts, enum policy_need need)
 	if (need == POLICY_HISTORY && opts->history_ms == 0)
 		return "needs the history (--keep-history is 0)";
 	if (need == POLICY_WAIT && opts->wait_ms == 0)
-		return "is about waiters, and -n does not wait";
+		return by_cron
+			   ? "is about waiters, and --cron does not wait (-w "
+			     "DUR)"
+			   : "is about waiters, and -n does not wait";
 	return NULL;
 }
 
@@ -580,7 +631,7 @@ check_policies(struct settings *settings)
 	if (opts->action != OPTS_RUN && opts->action != OPTS_HOLD)
 		return;
 	for (size_t i = 0; i < sizeof(policies) / sizeof(*policies); i++) {
-		const char *why = deny_policy(opts, policies[i].need);
+		const char *why = deny_policy(settings, policies[i].need);
 
 		if (policies[i].is_used && why != NULL)
 			settings_fail(settings, policies[i].id, "--%s %s",
@@ -588,7 +639,10 @@ check_policies(struct settings *settings)
 	}
 	if (opts->replaceable && opts->min_hold_ms > 0)
 		settings_fail(settings, OPT_REPLACEABLE,
-		    "--replaceable and --min-hold exclude each other");
+		    settings->of[OPT_MIN_HOLD].origin == ORIGIN_CRON
+			? "--replaceable and the --min-hold of --cron exclude "
+			  "each other (--min-hold 0)"
+			: "--replaceable and --min-hold exclude each other");
 }
 
 /* The variables may be set on all hosts of a fleet. An option shows that the

@@ -13,24 +13,18 @@ enum { HELP_COLUMN = 33 }; /* of the help texts */
 	"\nRun a command while holding a lock that all hosts share through " \
 	"Redis.\n"
 
-/* With at most so many of its long names. */
+/* By its first names. The manual has the others, which are those of flock(1).
+ */
 static void
-print_row(const struct opts_row *row, size_t longs)
+print_row(const struct opts_row *row)
 {
-	const char *separator = "";
-	int width = printf(row->shorts[0] != '\0' ? "  " : "      ");
+	bool is_option = *row->longs[0] != '\0';
+	int width = row->shorts[0] != '\0' ? printf("  -%c, ", row->shorts[0])
+					   : printf("      ");
 
-	for (const char *name = row->shorts; *name != '\0'; name++) {
-		width += printf("%s-%c", separator, *name);
-		separator = ", ";
-	}
-	for (size_t i = 0; i < longs && *row->longs[i]; i++) {
-		width += printf("%s--%s", separator, row->longs[i]);
-		separator = ", ";
-	}
-	if (*row->longs[0] == '\0')
-		width += printf("%s", row->variable);
-	else if (*row->argument != '\0')
+	width += printf("%s%s", is_option ? "--" : "",
+	    is_option ? row->longs[0] : row->variable);
+	if (*row->argument != '\0')
 		width += printf(*row->implied != '\0' ? "[=%s]" : " %s",
 		    row->argument);
 	if (width + 2 > HELP_COLUMN) {
@@ -52,7 +46,7 @@ opts_help_print_summary(void)
 	puts(RUNS PURPOSE);
 	for (enum option_id id = 0; id < OPT_COUNT; id++)
 		if (opts_table[id].common)
-			print_row(&opts_table[id], 1);
+			print_row(&opts_table[id]);
 	puts("\n"
 	     "DUR is a number with a unit, ms, s (default), min, h or d: "
 	     "1h30m.\n"
@@ -82,7 +76,7 @@ opts_help_print(void)
 			continue;
 		if (*row->section != '\0')
 			printf("%s%s:\n", id > 0 ? "\n" : "", row->section);
-		print_row(row, OPTS_LONGS_MAX);
+		print_row(row);
 	}
 	puts("\n"
 	     "DUR is a number with a unit, ms, s (default), min, h or d, or a "

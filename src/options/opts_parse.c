@@ -13,14 +13,26 @@
 #include "options/settings.h"
 #include "options/settings_text.h"
 
+/* What nobody has set. --cron is about runs: to look at locks takes no more
+ * patience if a file has it. */
 static void
 set_defaults(struct settings *settings)
 {
-	for (enum option_id id = 0; id < OPT_COUNT; id++)
-		if (settings->of[id].origin == ORIGIN_DEFAULT &&
-		    *opts_table[id].preset != '\0')
+	const struct opts *opts = settings->opts;
+	bool cron = opts->cron && (opts->action == OPTS_RUN ||
+				      opts->action == OPTS_SHOW_CONFIG);
+
+	for (enum option_id id = 0; id < OPT_COUNT; id++) {
+		const struct opts_row *row = &opts_table[id];
+		bool by_cron = cron && *row->cron != '\0';
+		const char *text = by_cron ? row->cron : row->preset;
+
+		if (settings->of[id].origin == ORIGIN_DEFAULT && *text != '\0')
 			settings_set(settings, id,
-			    &(struct setting){.text = opts_table[id].preset});
+			    &(struct setting){.text = text,
+				.origin =
+				    by_cron ? ORIGIN_CRON : ORIGIN_DEFAULT});
+	}
 	settings->opts->servers[0].is_default =
 	    settings->of[OPT_REDIS].origin == ORIGIN_DEFAULT &&
 	    settings->of[OPT_REDIS_URL].origin == ORIGIN_DEFAULT;

@@ -42,7 +42,7 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	    .help = "name of the lock; repeat it for several locks",
 	    .example = "-k backup /opt/backup",
 	    .type = OPTS_KEY},
-	[OPT_EXCLUSIVE] = {.shorts = "ex", .longs = {"exclusive"},
+	[OPT_EXCLUSIVE] = {.shorts = "xe", .longs = {"exclusive"},
 	    VARIABLE(EXCLUSIVE),
 	    .help = "one holder at a time (the default)",
 	    .example = "-x",
@@ -65,15 +65,15 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	    BETWEEN(ttl_ms, 1000, TTL_MAX_MS, "from 1s to 365d")},
 	[OPT_MIN_HOLD] = {.longs = {"min-hold"}, .argument = "DUR",
 	    VARIABLE(MIN_HOLD),
-	    .common = true,
 	    .help = "keep the lock at least this long",
 	    .example = "--min-hold 30s",
-	    .preset = "0",
+	    .preset = "0", .cron = "40s",
 	    BETWEEN(min_hold_ms, 0, TTL_MAX_MS, "from 0 to 365d")},
 	[OPT_KEEP_HISTORY] = {.longs = {"keep-history"}, .argument = "DUR",
 	    VARIABLE(KEEP_HISTORY),
 	    HELP("remember the last ten runs this long", "4d"),
 	    .example = "--keep-history 14d",
+	    .cron = "35d",
 	    DURATION(history_ms)},
 	[OPT_ONCE_PER] = {.longs = {"once-per"}, .argument = "DUR",
 	    VARIABLE(ONCE_PER),
@@ -87,11 +87,6 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	    .example = "--once-id \"$(date +%F)\"",
 	    TEXT(once_id), .min = 1, .max = LIMIT_LABEL,
 	    .mistake = "not a text of 1 to 256 bytes"},
-	[OPT_ONCE_EXIT_CODE] = {.longs = {"once-exit-code"}, .argument = "N",
-	    VARIABLE(ONCE_EXIT_CODE),
-	    HELP("status if a former success was enough", "75"),
-	    .example = "--once-exit-code 0",
-	    NUMBER(once_exit, 0, 255)},
 	[OPT_EXPECT] = {.longs = {"expect"}, .argument = "DUR",
 	    VARIABLE(EXPECT),
 	    .help = "a success is due this often, for --check",
@@ -103,7 +98,7 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	    .common = true,
 	    .help = "do not wait for the lock",
 	    .example = "-n",
-	    SWITCH(nonblock), .group = OPTS_WAITS},
+	    SWITCH(nonblock), .cron = "yes", .group = OPTS_WAITS},
 	[OPT_WAIT] = {.shorts = "w", .longs = {"wait", "timeout"},
 	    .argument = "DUR", VARIABLE(WAIT),
 	    .common = true,
@@ -131,14 +126,22 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	    .longs = {"conflict-exit-code"}, .argument = "N",
 	    VARIABLE(CONFLICT_EXIT_CODE),
 	    .common = true,
-	    HELP("status if held or the wait timed out", "75"),
+	    HELP("status of a run that is skipped", "75"),
 	    .example = "-E 0",
+	    .cron = "0",
 	    NUMBER(conflict_exit, 0, 255)},
+	[OPT_CRON] = {.longs = {"cron"}, VARIABLE(CRON),
+	    .common = true,
+	    .help = "what a crontab line on many hosts needs",
+	    .example = "--cron --once-per 20h -k report /opt/report",
+	    SWITCH(cron),
+	    .with = ACTION(OPTS_RUN) | ACTION(OPTS_SHOW_CONFIG),
+	    .with_names = "a command"},
 	[OPT_QUIET] = {.shorts = "q", .longs = {"quiet"}, VARIABLE(QUIET),
 	    .common = true,
-	    .help = "print nothing about a lock that is held",
+	    .help = "print nothing about a run that is skipped",
 	    .example = "-n -q",
-	    SWITCH(quiet)},
+	    SWITCH(quiet), .cron = "yes"},
 	[OPT_SPLAY] = {.longs = {"splay"}, .argument = "DUR", VARIABLE(SPLAY),
 	    HELP("first sleep a random time up to this", "0"),
 	    .example = "--splay 5min",
@@ -186,16 +189,17 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	    .example = "--kill-after 10s",
 	    DURATION(kill_after_ms)},
 	[OPT_ON_UNAVAILABLE] = {.section = "Server",
-	    .longs = {"on-unavailable"}, .argument = "fail|run",
+	    .longs = {"on-unavailable"}, .argument = "fail|run|skip",
 	    VARIABLE(ON_UNAVAILABLE),
-	    HELP("without a server: fail or run unlocked", "fail"),
+	    HELP("no server: fail, run unlocked or skip", "fail"),
 	    .example = "--on-unavailable run",
-	    .type = OPTS_CHOICE, FIELD(unavailable_run),
-	    .mistake = "neither fail nor run"},
+	    .type = OPTS_CHOICE, FIELD(on_unavailable),
+	    .mistake = "neither fail, run nor skip"},
 	[OPT_SERVER_TIMEOUT] = {.longs = {"server-timeout"}, .argument = "DUR",
 	    VARIABLE(SERVER_TIMEOUT),
 	    HELP("longest silence before the job starts", "10s"),
 	    .example = "--server-timeout 30s",
+	    .cron = "30s", /* or more: see fill_defaults */
 	    LIMIT(server_timeout_ms)},
 	[OPT_REDIS] = {.shorts = "r", .longs = {"redis"}, .argument = "URL",
 	    VARIABLE(REDIS),
@@ -333,10 +337,10 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	    .example = "--status --json -k backup",
 	    SWITCH(json),
 	    .with = ACTION(OPTS_STATUS) | ACTION(OPTS_LIST) |
-		ACTION(OPTS_HISTORY) | ACTION(OPTS_DOCTOR) |
-		ACTION(OPTS_PAUSE) | ACTION(OPTS_RESUME),
-	    .with_names = "--status, --list, --history, --doctor, --pause or "
-			  "--resume"},
+		ACTION(OPTS_HISTORY) | ACTION(OPTS_CHECK) |
+		ACTION(OPTS_DOCTOR) | ACTION(OPTS_PAUSE) |
+		ACTION(OPTS_RESUME) | ACTION(OPTS_SHOW_CONFIG),
+	    .with_names = "an action that shows something, such as --status"},
 	[OPT_OLDER_THAN] = {.longs = {"older-than"}, .argument = "DUR",
 	    .help = "list only locks held for longer than this",
 	    .example = "--list --older-than 1h",
@@ -438,4 +442,10 @@ opts_row_is_in_files(const struct opts_row *row)
 {
 	return *row->longs[0] != '\0' && *row->variable != '\0' &&
 	       !row->outside;
+}
+
+bool
+opts_row_is_server(const struct opts_row *row)
+{
+	return row->type == OPTS_SERVER || row->type == OPTS_FALLBACK_SERVER;
 }

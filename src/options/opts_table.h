@@ -21,7 +21,6 @@ enum option_id {
 	OPT_KEEP_HISTORY,
 	OPT_ONCE_PER,
 	OPT_ONCE_ID,
-	OPT_ONCE_EXIT_CODE,
 	OPT_EXPECT,
 	OPT_NONBLOCK,
 	OPT_WAIT,
@@ -30,6 +29,7 @@ enum option_id {
 	OPT_REPLACE,
 	OPT_REPLACEABLE,
 	OPT_CONFLICT_EXIT_CODE,
+	OPT_CRON,
 	OPT_QUIET,
 	OPT_SPLAY,
 	OPT_COMMAND,
@@ -119,13 +119,15 @@ enum opts_group { OPTS_ALONE, OPTS_KINDS, OPTS_WAITS };
 struct opts_row {
 	char section[32]; /* which begins here */
 	char shorts[OPTS_SHORTS_MAX + 1];
-	bool once;			/* on the command line */
-	bool secret;			/* never quoted */
-	bool outside;			/* in no configuration file */
-	char longs[OPTS_LONGS_MAX][24]; /* the first is the main one */
-	char argument[24];		/* none: a switch */
-	char implied[8];		/* where the argument may be left out */
-	char preset[24];		/* the default */
+	bool once;    /* on the command line */
+	bool secret;  /* never quoted */
+	bool outside; /* in no configuration file */
+	char longs[OPTS_LONGS_MAX]
+		  [24];	   /* the first is the main one, as above */
+	char argument[24]; /* none: a switch */
+	char implied[8];   /* where the argument may be left out */
+	char preset[24];   /* the default */
+	char cron[8];	   /* that of a run with --cron */
 	char variable[32];
 	char help[48];
 	bool common;	  /* one of those that -h shows */
@@ -147,5 +149,8 @@ extern const struct opts_row opts_table[OPT_COUNT];
 
 /* Whether configuration files may set the option, by its long names. */
 bool opts_row_is_in_files(const struct opts_row *row);
+
+/* Whether its value is a URL. */
+bool opts_row_is_server(const struct opts_row *row);
 
 #endif

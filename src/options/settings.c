@@ -10,6 +10,9 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/secret.h"
+#include "options/nearest.h"
+
+enum { URL_SHOWN = 256 };
 
 #define TEXT_OF(number) TEXT_OF_EXPANDED(number)
 #define TEXT_OF_EXPANDED(number) #number
@@ -380,7 +383,7 @@ refuse_setting(struct settings *settings, enum option_id id, const char *text,
     const char *reason)
 {
 	const struct opts_row *row = &opts_table[id];
-	char given[sizeof("--") + sizeof(row->longs[0])];
+	char given[sizeof("--") + sizeof(row->longs[0])], url[URL_SHOWN];
 	const char *name;
 
 	if (settings->given < SETTINGS_LONG_OPTION)
@@ -390,6 +393,9 @@ refuse_setting(struct settings *settings, enum option_id id, const char *text,
 	name = settings_name(settings, id, given);
 	if (text == NULL)
 		settings_fail(settings, id, "%s %s", name, reason);
+	else if (opts_row_is_server(row) && nearest_url(text, url, sizeof(url)))
+		settings_fail(settings, id, "%s: no scheme (did you mean %s?)",
+		    name, url);
 	else if (row->secret || row->type == OPTS_REFUSED)
 		settings_fail(settings, id, "%s: %s", name, reason);
 	else

@@ -11,6 +11,7 @@
 /* The higher one wins. */
 enum origin {
 	ORIGIN_DEFAULT,
+	ORIGIN_CRON,	/* what --cron sets */
 	ORIGIN_GENERAL, /* this one and the next two: configuration files */
 	ORIGIN_PROFILE,
 	ORIGIN_LOCK,

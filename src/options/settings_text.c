@@ -6,10 +6,13 @@
 
 #include "base/escape.h"
 #include "base/exitcode.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/num.h"
 #include "options/conf.h"
+
+#define HEAD "{\"settings\":["
 
 enum { COMMENT_COLUMN = 32, C1_LAST = 0x9f };
 
@@ -57,7 +60,7 @@ describe_value(const struct settings *settings, enum option_id id)
 			    mem_append(labels, ' ', opts->servers[i].label);
 		return labels;
 	}
-	if (settings->of[id].origin == ORIGIN_DEFAULT &&
+	if (settings->of[id].origin <= ORIGIN_CRON &&
 	    opts_table[id].type == OPTS_DURATION)
 		return num_duration_text(duration_of(settings, id));
 	return mem_strdup(settings->of[id].text);
@@ -81,6 +84,24 @@ is_safe(const char *text)
 	return true;
 }
 
+/* Of what stands in no file. */
+static const char *
+origin_name(const struct settings *settings, enum option_id id)
+{
+	switch (settings->of[id].origin) {
+	case ORIGIN_COMMAND_LINE:
+		return "command line";
+	case ORIGIN_CRON:
+		return "--cron";
+	case ORIGIN_ENVIRONMENT:
+		return opts_table[id].variable;
+	default:
+		return id == OPT_REDIS && !settings->opts->servers[0].is_default
+			   ? opts_table[OPT_REDIS_URL].variable
+			   : "default";
+	}
+}
+
 static void
 print_origin(FILE *out, const struct settings *settings, enum option_id id)
 {
@@ -98,14 +119,8 @@ print_origin(FILE *out, const struct settings *settings, enum option_id id)
 			    name);
 		free(file);
 		free(name);
-	} else if (setting->origin == ORIGIN_COMMAND_LINE) {
-		fputs("command line", out);
-	} else if (setting->origin == ORIGIN_ENVIRONMENT) {
-		fputs(opts_table[id].variable, out);
-	} else if (id == OPT_REDIS && !settings->opts->servers[0].is_default) {
-		fputs(opts_table[OPT_REDIS_URL].variable, out);
 	} else {
-		fputs("default", out);
+		fputs(origin_name(settings, id), out);
 	}
 }
 
@@ -137,6 +152,41 @@ print_line(FILE *out, const struct settings *settings, enum option_id id,
 	putc('\n', out);
 }
 
+static void
+print_object(FILE *out, const struct settings *settings, enum option_id id,
+    const char *value)
+{
+	const struct setting *setting = &settings->of[id];
+	const struct place *place = &setting->place;
+	bool in_file = place->file != NULL;
+	bool in_section = in_file && setting->origin != ORIGIN_GENERAL;
+
+	fprintf(out,
+	    "%s{\"name\":", ftell(out) > (long)strlen(HEAD) ? "," : "");
+	json_string(out, opts_table[id].longs[0], JSON_WHOLE);
+	json_text(out, "value", value);
+	json_text(out, "origin",
+	    in_file ? place->file : origin_name(settings, id));
+	json_integer(out, "line", in_file, place->line);
+	json_text_if_any(out, "lock",
+	    in_section && setting->origin == ORIGIN_LOCK ? place->section_name
+							 : "");
+	json_text_if_any(out, "profile",
+	    in_section && setting->origin != ORIGIN_LOCK ? place->section_name
+							 : "");
+	putc('}', out);
+}
+
+static void
+print_setting(FILE *out, const struct settings *settings, enum option_id id,
+    const char *value)
+{
+	if (settings->opts->json)
+		print_object(out, settings, id, value);
+	else
+		print_line(out, settings, id, value);
+}
+
 /* Each on a line, with that which sets it. */
 static void
 print_hooks(FILE *out, const struct settings *settings)
@@ -148,7 +198,7 @@ print_hooks(FILE *out, const struct settings *settings)
 		char *text = mem_strndup(hook->text, hook->length);
 
 		line.of[OPT_HOOK].place.line = hook->line;
-		print_line(out, &line, OPT_HOOK, text);
+		print_setting(out, &line, OPT_HOOK, text);
 		free(text);
 	}
 }
@@ -158,8 +208,11 @@ settings_text(const struct settings *settings)
 {
 	char *text = NULL;
 	size_t size = 0;
+	bool json = settings->opts->json;
 	FILE *out = open_memstream(&text, &size);
 
+	if (out != NULL && json)
+		fputs(HEAD, out);
 	for (enum option_id id = 0; out != NULL && id < OPT_COUNT; id++) {
 		char *value;
 
@@ -170,9 +223,11 @@ settings_text(const struct settings *settings)
 			continue;
 		}
 		value = describe_value(settings, id);
-		print_line(out, settings, id, value);
+		print_setting(out, settings, id, value);
 		free(value);
 	}
+	if (out != NULL && json)
+		fputs("]}\n", out);
 	if (out == NULL || fclose(out) == EOF)
 		log_die(EXITCODE_RESOURCE, "out of memory");
 	return text;

@@ -38,7 +38,7 @@ put_length(char *end, char type, size_t number)
 }
 
 static char *
-put_word(char *end, const char *word)
+put_bulk(char *end, const char *word)
 {
 	size_t length = strlen(word);
 
@@ -66,9 +66,9 @@ out_put(struct out *out, const char *const head[2], const char *const *words)
 	end = put_length(grown + out->length, '*',
 	    count + (head != NULL ? 2 : 0));
 	for (size_t i = 0; head != NULL && i < 2; i++)
-		end = put_word(end, head[i]);
+		end = put_bulk(end, head[i]);
 	for (size_t i = 0; i < count; i++)
-		end = put_word(end, words[i]);
+		end = put_bulk(end, words[i]);
 	out->length = (size_t)(end - out->bytes);
 	return 0;
 }

@@ -1,7 +1,6 @@
 /* A file with a password: one line of at most 4096 bytes, whose end does not
- * count, in a regular file or
- * a pipe that others can neither read nor write. A regular file is read again
- * when a connection is made: see reread.h. */
+ * count, in a regular file or a pipe that others can neither read nor write. A
+ * regular file is read again when a connection is made: see reread.h. */
 #ifndef PASSWORD_FILE_H
 #define PASSWORD_FILE_H
 

@@ -16,7 +16,7 @@
 /* RFC 8305, 5: the recommended delay, and the least. */
 enum { HEAD_START_MS = 250, HEAD_START_MIN_MS = 10 };
 
-static int start_next(struct race *race);
+static int start_next_lane(struct race *race);
 
 /* --- the order -------------------------------------------------------- */
 
@@ -88,7 +88,7 @@ on_lane_socket(void *arg, short revents)
 		win(race, lane);
 	} else {
 		leave_lane(lane, LANE_FAILED);
-		rc = start_next(race);
+		rc = start_next_lane(race);
 	}
 	if (rc != 0)
 		race->on_end(race->arg, rc == 1 ? 0 : race->error);
@@ -98,7 +98,7 @@ static void
 on_head_start_over(void *arg)
 {
 	struct race *race = arg;
-	int rc = start_next(race);
+	int rc = start_next_lane(race);
 
 	if (rc != 0)
 		race->on_end(race->arg, rc == 1 ? 0 : race->error);
@@ -126,7 +126,7 @@ head_start_ms(const struct race *race, int64_t now, size_t waiting)
 
 /* As race_go, but the errno is in race->error. */
 static int
-start_next(struct race *race)
+start_next_lane(struct race *race)
 {
 	int64_t now = clock_now();
 	size_t waiting;
@@ -199,7 +199,7 @@ race_go(struct race *race, int64_t by)
 		race->error = ETIMEDOUT;
 		race->won = RESOLVE_MAX;
 	}
-	rc = start_next(race);
+	rc = start_next_lane(race);
 	errno = race->error;
 	return rc;
 }

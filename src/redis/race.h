@@ -38,8 +38,8 @@ struct race {
 	size_t count;
 	size_t won;		      /* the winner's lane */
 	struct resolve_address first; /* where the next race begins */
-	int64_t by;
-	int error;
+	int64_t by; /* of race_go: all lanes get their turn in time for it */
+	int error;  /* errno of the last failure */
 	struct loop_timer timer; /* the next one's start */
 };
 

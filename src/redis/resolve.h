@@ -1,6 +1,7 @@
 /* Names to addresses without blocking. A name is looked up by a short-lived
  * helper process, since getaddrinfo(3) can hang for as long as a name server
- * likes. */
+ * likes. It is a child of this process, and is reaped by whoever handles
+ * SIGCHLD here, if anybody does. */
 #ifndef RESOLVE_H
 #define RESOLVE_H
 

@@ -20,8 +20,8 @@ void rest_open(struct rest *rest, int64_t now);
  * due, which doubles up to 1 s, less up to 20%; otherwise none. */
 void rest_hang_up(struct rest *rest, int64_t now);
 
-/* When a connection may be opened; 0 if none that ended soon was the last one,
- * or if the present one has lasted. */
+/* When a connection may be opened; 0 if no pause is due, as the last one lasted
+ * or as the present one has. */
 int64_t rest_until(const struct rest *rest, bool is_up, int64_t now);
 
 #endif

@@ -10,13 +10,15 @@
 
 struct value;
 
-/* The text of an error, without the leading '-', nor where in a script it
- * arose; else NULL. */
+/* The text of an error, without the leading '-' and without the place in a
+ * script where it arose; NULL if it is no error. */
 const char *value_error(const struct value *value);
-/* Shortens the text of an error in the same way. Only a script that caught it
- * returns it as another text. */
+/* Removes that place from the text of an error in another value, where a script
+ * has put what it caught. */
 void value_strip_place(char *error);
-const char *value_text(const struct value *value); /* or NULL */
+/* A bulk string, up to its first NUL; NULL for others, such as the status
+ * "OK". */
+const char *value_text(const struct value *value);
 bool value_integer(const struct value *value, int64_t *number);
 bool value_is_nil(const struct value *value);
 

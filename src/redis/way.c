@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
+#include "base/secret.h"
 #include "redis/dial.h"
 #include "redis/exchange.h"
 #include "redis/socket.h"
@@ -410,7 +410,7 @@ way_send(struct way *way, const struct command *command)
 		return -1;
 	}
 	if (opening) {
-		mem_wipe_stack();
+		secret_wipe_stack();
 		rest_open(&way->rest, clock_now());
 		way->dial.counts_until = command->counts_until > 0
 					     ? command->counts_until

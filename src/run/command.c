@@ -1,3 +1,4 @@
+/* What the job executes, and the variables that rlockrun sets for it. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -6,6 +7,7 @@
 
 #include "base/exitcode.h"
 #include "lock/outer.h"
+#include "options/nearest.h"
 #include "run/run.h"
 
 /* For the names of the job's variables, and the ttl. */
@@ -20,6 +22,8 @@ command_find(struct run *run)
 	const char *word = command[0];
 	size_t length = strspn(word, in_names);
 	const char *why = "not found";
+	char hint[64];
+	enum option_id meant;
 	int status;
 
 	run->child = (struct child){.argv = command,
@@ -36,6 +40,11 @@ command_find(struct run *run)
 	else if (command[1] != NULL && length > 0 && word[length] == '=' &&
 		 (*word < '0' || *word > '9')) /* FOO=1 command */
 		why = "not found (to set a variable use env(1))";
+	else if (nearest_action(word, &meant) != NULL) {
+		snprintf(hint, sizeof(hint), "not found (did you mean --%s?)",
+		    word);
+		why = hint;
+	}
 	ending_add(run->events, ENDING_NO_COMMAND,
 	    (struct event){.command = word, .why = why, .status = status});
 }

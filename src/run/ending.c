@@ -9,9 +9,8 @@ ending_add(const struct events *events, enum ending_reason reason,
 	const struct facts *facts = events->facts;
 	const struct event_row *row = &event_rows[reason];
 
-	if (row->outcome == EVENT_OUTCOME_NOT_DUE)
-		event.status = facts->opts->once_exit;
-	else if (row->outcome == EVENT_OUTCOME_BUSY)
+	if (row->outcome == EVENT_OUTCOME_SKIPPED ||
+	    row->outcome == EVENT_OUTCOME_BUSY)
 		event.status = facts->opts->conflict_exit;
 	else if (row->status != ENDING_OWN_STATUS)
 		event.status = row->status;

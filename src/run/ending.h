@@ -12,10 +12,11 @@
  * the command is not started. */
 void ending_add(const struct events *events, enum ending_reason reason,
     struct event event);
-/* The same with a text only, which may be NULL, */
+/* The same with one fact, a text or NULL. */
 void ending_add_text(const struct events *events, enum ending_reason reason,
     const char *why);
-/* or that the job cannot be guarded: errno of guard_init or of job.h, or 0. */
+/* The job cannot be guarded: an errno, also one of descendants_open, or 0 if
+ * the guard was killed. */
 void ending_add_unguarded(const struct events *events, int error);
 
 /* The run has ended: emits why, and returns its status. */

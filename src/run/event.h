@@ -18,11 +18,13 @@ enum ending_reason {
 	ENDING_NONE,
 	ENDING_JOB,	/* the job ended by itself: its status */
 	ENDING_SIGNAL,	/* a signal ended rlockrun before there was a job */
-	ENDING_NOT_DUE, /* --once-per, --once-id: --once-exit-code */
-	ENDING_BUSY,	/* here EXITCODE_BUSY means --conflict-exit-code */
+	ENDING_NOT_DUE, /* --once-per, --once-id. Of this and the next five
+			 * EXITCODE_BUSY means --conflict-exit-code */
+	ENDING_BUSY,
 	ENDING_QUEUE_FULL,
 	ENDING_OVERTAKEN, /* --newest */
 	ENDING_WAIT_OVER,
+	ENDING_NO_SERVER,   /* --on-unavailable skip */
 	ENDING_UNAVAILABLE, /* no server answered in time */
 	ENDING_SERVER_ERROR,
 	ENDING_REFUSED, /* password, ACL */
@@ -144,8 +146,8 @@ enum level {
 enum event_outcome {
 	EVENT_OUTCOME_FAILURE,
 	EVENT_OUTCOME_SUCCESS,	/* if its status is 0 */
-	EVENT_OUTCOME_BUSY,	/* nothing was wrong, but the lock was held */
-	EVENT_OUTCOME_NOT_DUE,	/* --once-...: nor was anything wrong */
+	EVENT_OUTCOME_BUSY,	/* skipped, since the lock was held */
+	EVENT_OUTCOME_SKIPPED,	/* for another reason that no hook has */
 	EVENT_OUTCOME_REPLACED, /* stopped in order, for another run */
 	EVENT_OUTCOME_LOST,	/* the lock, under the job */
 	EVENT_OUTCOME_COUNT,

@@ -74,7 +74,7 @@ must_release(struct run *run, int64_t until)
 }
 
 void
-run_step_lengthen(struct run *run)
+hold_step_lengthen(struct run *run)
 {
 	const struct set *set = &run->set;
 
@@ -105,7 +105,7 @@ print_token(struct run *run)
 }
 
 void
-run_step_print(struct run *run)
+hold_step_print(struct run *run)
 {
 	if (must_release(run, run->set.valid_until) || !run->output.writable)
 		return;

@@ -288,12 +288,15 @@ watch_held(struct run *run)
 	if (fails && before == NULL)
 		emit(run, lock,
 		    (struct event){.type = EVENT_RENEWAL_FAILED,
+			.minor = run->opts->cron,
 			.ms = (set_is_majority(set) ? set->valid_until
 						    : lock->valid_until) -
 			      clock_now(),
 			.why = set->error});
 	else if (!fails && before != NULL && lock->state == LOCK_HELD)
-		emit(run, before, (struct event){.type = EVENT_RENEWED_AGAIN});
+		emit(run, before,
+		    (struct event){.type = EVENT_RENEWED_AGAIN,
+			.minor = run->opts->cron});
 }
 
 /* What a job ends with outweighs what has become of its locks since. */

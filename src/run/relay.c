@@ -1,3 +1,7 @@
+/* Signals are caught as they come, and acted on by the step of a state: before
+ * there is a job they end or stop this process (relay_obey), then the job gets
+ * them (relay_forward), and after it they end the wait for servers
+ * (relay_take_end). */
 #include <poll.h>
 
 #include "job/terminal.h"

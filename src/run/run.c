@@ -53,7 +53,7 @@ run_add_ending(const struct run *run, enum ending_reason reason,
 /* --- release ---------------------------------------------------------- */
 
 static struct request_run
-describe_end(const struct run *run)
+describe_run(const struct run *run)
 {
 	const struct facts *facts = run->facts;
 
@@ -71,7 +71,7 @@ describe_end(const struct run *run)
 void
 run_release(struct run *run)
 {
-	const struct request_run end = describe_end(run);
+	const struct request_run end = describe_run(run);
 	bool keeps = has_job(run) && run->guard.job.exec_error == 0;
 
 	run_enter(run, RUN_RELEASE);
@@ -111,7 +111,7 @@ run_step_release(struct run *run)
 	if (run->cover != COVER_NONE && facts->started_at != 0 &&
 	    !facts_say_lost(facts) && set->outcome == LOCK_WAS_LOST) {
 		run_add_ending(run, ENDING_TAKEN, EVENT_THEN_NOTHING);
-		end = describe_end(run);
+		end = describe_run(run);
 		set_correct(set, &end);
 		if (set->state == LOCK_RELEASING)
 			return;
@@ -180,7 +180,7 @@ run_on_job_over(struct run *run)
 /* --- acquire ---------------------------------------------------------- */
 
 static void
-start_job(struct run *run)
+begin_job(struct run *run)
 {
 	size_t length;
 	char *entries;
@@ -198,7 +198,7 @@ start_job(struct run *run)
 }
 
 static void
-add_failure(const struct run *run)
+add_lock_failure(const struct run *run)
 {
 	static const enum ending_reason endings[] = {
 	    [LOCK_NOT_A_LOCK] = ENDING_NOT_A_LOCK,
@@ -230,21 +230,27 @@ add_failure(const struct run *run)
 static void
 run_step_withdraw(struct run *run)
 {
+	enum opts_unavailable unavailable =
+	    (enum opts_unavailable)run->opts->on_unavailable;
 	const struct set *set = &run->set;
 
 	if (set->state != LOCK_RELEASED && set->state != LOCK_FAILED)
 		return;
 	if (set->state == LOCK_FAILED && set->failure != LOCK_UNAVAILABLE)
-		add_failure(run);
+		add_lock_failure(run);
 	if (run->facts->ending == ENDING_NONE && has_job(run) &&
-	    run->opts->unavailable_run) {
+	    unavailable == OPTS_UNAVAILABLE_RUN) {
 		events_emit(run->events,
 		    &(struct event){.type = EVENT_UNLOCKED, .why = set->error});
-		start_job(run);
+		begin_job(run);
 		return;
 	}
 	if (run->facts->ending == ENDING_NONE)
-		run_add_ending(run, ENDING_UNAVAILABLE, EVENT_THEN_NOTHING);
+		run_add_ending(run,
+		    unavailable == OPTS_UNAVAILABLE_SKIP && has_job(run)
+			? ENDING_NO_SERVER
+			: ENDING_UNAVAILABLE,
+		    EVENT_THEN_NOTHING);
 	run_enter(run, RUN_DONE);
 }
 
@@ -281,7 +287,7 @@ run_step_acquire(struct run *run)
 	} else if (set->state == LOCK_HELD) {
 		run->cover = COVER_HELD;
 		if (has_job(run))
-			start_job(run);
+			begin_job(run);
 		else
 			hold_start(run);
 	} else {
@@ -294,7 +300,7 @@ run_step_acquire(struct run *run)
  * the job's stdout would not see end of file when the job closes it, nor would
  * the writer of its stdin get SIGPIPE. */
 static void
-begin(struct run *run)
+begin_run(struct run *run)
 {
 	const struct opts *opts = run->opts;
 	int null;
@@ -326,7 +332,7 @@ run_step_splay(struct run *run)
 	if (relay_obey(run))
 		run_enter(run, RUN_DONE);
 	else if (run->loop->now >= run->limits.splay_until)
-		begin(run);
+		begin_run(run);
 	else
 		run_wake_at(run, run->limits.splay_until);
 }
@@ -340,12 +346,12 @@ step(struct run *run)
 	    [RUN_SPLAY] = run_step_splay,
 	    [RUN_ACQUIRE] = run_step_acquire,
 	    [RUN_WITHDRAW] = run_step_withdraw,
-	    [RUN_JOB] = run_step_job,
-	    [RUN_STOP] = run_step_stop,
+	    [RUN_JOB] = watch_step_job,
+	    [RUN_STOP] = watch_step_stop,
 	    [RUN_CONFIRM] = run_step_confirm,
 	    [RUN_RELEASE] = run_step_release,
-	    [RUN_LENGTHEN] = run_step_lengthen,
-	    [RUN_PRINT] = run_step_print,
+	    [RUN_LENGTHEN] = hold_step_lengthen,
+	    [RUN_PRINT] = hold_step_print,
 	};
 	enum run_state before;
 	enum lock_state set_before;

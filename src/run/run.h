@@ -71,7 +71,9 @@ struct limits {
 	int64_t overrun_at; /* --max-run, or CLOCK_NEVER: when TERM is sent, */
 	int64_t killed_at;  /* and KILL */
 	int64_t warn_at;    /* --warn-after, or CLOCK_NEVER */
-	int64_t last_chance_at; /* a pause of our own: for a renewal, or 0 */
+	/* JOB: the lease ends, but we were stopped meanwhile. TERM is put off
+	 * until then: the server is asked once more. 0 if it is not. */
+	int64_t last_chance_at;
 	int64_t stopping_since; /* STOP */
 	int64_t stop_by;	/* STOP: KILL, apart from the lease's own end */
 	int64_t resumed_at;	/* STOP: we were stopped until then, or 0 */
@@ -140,12 +142,12 @@ struct run {
 	struct child child; /* likewise */
 	struct relay relay;
 	struct limits limits;
-	bool hurried;  /* see run_step_release */
+	bool hurried;  /* a signal has ended the wait for silent servers */
 	bool replaced; /* the job was stopped for a --replace */
 	struct output output;
 	struct observer observer;
-	struct loop_timer timer; /* only wakes the loop */
-	int64_t wake_at;	 /* of the present turn: see run_wake_at */
+	struct loop_timer timer; /* ends a turn of the loop at wake_at */
+	int64_t wake_at;	 /* CLOCK_NEVER before each step */
 };
 
 /* --- run.c --- */
@@ -188,15 +190,15 @@ bool relay_take_end(struct run *run);
 /* To be called just before the job starts: its own limits count from now.
  * Returns the guard's deadline. */
 int64_t watch_start(struct run *run);
-void run_step_job(struct run *run);
-void run_step_stop(struct run *run);
+void watch_step_job(struct run *run);
+void watch_step_stop(struct run *run);
 
 /* --- hold.c --- */
 
 /* The lock is held: -> LENGTHEN or PRINT. */
 void hold_start(struct run *run);
-void run_step_lengthen(struct run *run);
-void run_step_print(struct run *run);
+void hold_step_lengthen(struct run *run);
+void hold_step_print(struct run *run);
 
 /* --- observer.c: reports what has changed; decides nothing --- */
 

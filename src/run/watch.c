@@ -241,7 +241,7 @@ add_killed(struct run *run, int64_t at)
  * after that while we were stopped. The guard keeps the job to --max-run, too:
  * we may be stopped by then. */
 void
-run_step_job(struct run *run)
+watch_step_job(struct run *run)
 {
 	const struct job *job = &run->guard.job;
 	bool is_over =
@@ -349,7 +349,7 @@ watch_guard(struct run *run, int64_t deadline)
 }
 
 void
-run_step_stop(struct run *run)
+watch_step_stop(struct run *run)
 {
 	int64_t deadline = clock_min(run->limits.stop_by, kill_at(run));
 

@@ -291,8 +291,7 @@ open_hook(const struct facts *facts, struct loop *loop)
 		if (opts->hook_demanded)
 			log_die(EXITCODE_RESOURCE, "cannot run hooks: %s",
 			    strerror(errno));
-		if (!opts->quiet)
-			log_warn("cannot run hooks");
+		log_warn("cannot run hooks");
 		return NULL;
 	}
 	state = mem_alloc(sizeof(*state));

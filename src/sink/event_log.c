@@ -178,9 +178,7 @@ report_no_log(const struct opts *opts, const char *why)
 	escape_quote(opts->log_to, name, sizeof(name));
 	if (opts->log_demanded)
 		log_die(EXITCODE_CONFIG, "cannot log to %s: %s", name, why);
-	if (!opts->quiet)
-		log_warnx("cannot log to %s: %s; there will be no log", name,
-		    why);
+	log_warnx("cannot log to %s: %s; there will be no log", name, why);
 }
 
 static void *

@@ -18,7 +18,7 @@
 #include "base/descriptors.h"
 #include "base/exitcode.h"
 #include "base/log.h"
-#include "base/mem.h"
+#include "base/secret.h"
 #include "job/descendants.h"
 #include "job/signals.h"
 
@@ -305,7 +305,7 @@ hook_runner_main(int sock, const struct hook_command *commands, size_t count)
 	    .sock = sock,
 	    .end_at = CLOCK_NEVER};
 
-	mem_wipe_stack();
+	secret_wipe_stack();
 	prctl(PR_SET_NAME, "rlockrun-hooks");
 	setsid();
 	if (close_others(sock) == -1 || prepare(&self) == -1 ||

@@ -59,8 +59,7 @@ metrics_warn(struct metrics_sink *sink, const struct lock_metrics *lock,
 	const struct opts_key *key = &sink->opts->keys[lock - sink->locks];
 	char name[1024], folder[1024];
 
-	if (sink->warned ||
-	    (sink->opts->quiet && !sink->opts->metrics_demanded))
+	if (sink->warned)
 		return;
 	sink->warned = true;
 	escape_quote(key->name, name, sizeof(name));
@@ -209,7 +208,7 @@ count_end(const struct metrics_sink *sink, struct metrics *changes,
 		values[METRICS_HOLD_COUNT]++;
 	}
 	values[failed ? METRICS_JOB_FAILED : METRICS_ENDED + event->ending]++;
-	if (outcome == EVENT_OUTCOME_BUSY || outcome == EVENT_OUTCOME_NOT_DUE)
+	if (outcome == EVENT_OUTCOME_BUSY || outcome == EVENT_OUTCOME_SKIPPED)
 		return;
 	values[METRICS_LAST_END] = clock_epoch();
 	values[METRICS_LAST_STATUS] = event_shell_status(event->status);

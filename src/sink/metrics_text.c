@@ -163,7 +163,7 @@ describe_sample(struct sample *sample, enum metrics_value value,
 	    [EVENT_OUTCOME_FAILURE] = "failure",
 	    [EVENT_OUTCOME_SUCCESS] = "success",
 	    [EVENT_OUTCOME_BUSY] = "skipped",
-	    [EVENT_OUTCOME_NOT_DUE] = "skipped",
+	    [EVENT_OUTCOME_SKIPPED] = "skipped",
 	    [EVENT_OUTCOME_REPLACED] = "replaced",
 	    [EVENT_OUTCOME_LOST] = "lost",
 	};

@@ -63,7 +63,7 @@ teardown() { end_test; }
 	LOGNAME=deploy hold
 	for answer in 'n\n' '\x04' 'yep\n'; do
 		run -75 on_terminal "$answer"
-		grep -qE "^rlockrun: \"$KEY\" is held by $(uname -n) \(pid $PID, deploy\) since .* ago; release it\? \[y/N\] " screen
+		grep -qE "^rlockrun: \"$KEY\" is held by $(uname -n) \(pid $PID, deploy\) since .* ago; if its job still runs, two jobs may overlap; release it\? \[y/N\] " screen
 		grep -q "rlockrun: \"$KEY\": nothing was changed" screen
 		[[ -n $(cli get "$KEY") ]]
 	done

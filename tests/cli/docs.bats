@@ -112,6 +112,12 @@ members() {
 	sed -n '/^prints one object on one line:/,/^Later/s/^\.Li //p' "$root/man/rlockrun-operations.7" |
 		grep -oE '[a-z]+' |
 		same_as rlockrun-operations.7 "$(members doctor/findings.c)"
+	sed -n '/^prints one object on one line:/,/^\.Pp/s/^\.Li //p' "$root/man/rlockrun-locks.7" |
+		grep -oE '[a-z]+' |
+		same_as rlockrun-locks.7 "$(members admin/check.c)"
+	sed -n '/^prints the same as one object on one line:/,/^\.Pp/s/^\.Li //p' "$root/man/rlockrun.conf.5" |
+		grep -oE '[a-z]+' |
+		same_as rlockrun.conf.5 "$(members options/settings_text.c)"
 }
 
 @test "man page: the reasons are those of the program" {

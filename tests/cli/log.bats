@@ -126,10 +126,11 @@ logged() {
 		[[ $from == file ]] || set -- --config none
 		unset RLOCKRUN_LOG_TO
 		[[ $from == file ]] || export RLOCKRUN_LOG_TO=$PWD/log
-		run -3 --separate-stderr as_other_user ./rlockrun "$@" -k "$KEY" sh -c 'exit 3'
-		[[ $stderr == "rlockrun: cannot log to \"$PWD/log\": Permission denied; there will be no log" ]]
-		run -3 --separate-stderr as_other_user ./rlockrun "$@" -q -k "$KEY" sh -c 'exit 3'
-		[[ -z $stderr ]]
+		for quiet in -q ''; do
+			# shellcheck disable=SC2086 # no option is no word
+			run -3 --separate-stderr as_other_user ./rlockrun "$@" $quiet -k "$KEY" sh -c 'exit 3'
+			[[ $stderr == "rlockrun: cannot log to \"$PWD/log\": Permission denied; there will be no log" ]]
+		done
 		run -1 --separate-stderr as_other_user ./rlockrun "$@" --doctor
 		[[ $output == *"log"*"$PWD/log"*"cannot be written: Permission denied; runs go on without it"* ]]
 	done

@@ -435,12 +435,11 @@ wrong() {
 }
 
 @test "kinds that exclude each other, and numbers that are none" {
-	only="only one of --exclusive, --shared and --permits can be given"
-	wrong "$only" -s -x
-	wrong "$only" -x -s
-	wrong "$only" -p 3 -s
-	wrong "$only" -p 3 -e
-	wrong "$only" --shared --permits=3
+	wrong "-s and -x exclude each other" -s -x
+	wrong "-s and -x exclude each other" -x -s
+	wrong "-p and -s exclude each other" -p 3 -s
+	wrong "-p and -x exclude each other" -p 3 -e
+	wrong "-p and -s exclude each other" --shared --permits=3
 	for number in 0 x -1 '' 3x 1000001 1.5 99999999999999999999; do
 		wrong "not a number from 1 to 1000000" --permits="$number"
 	done

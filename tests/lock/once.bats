@@ -49,13 +49,13 @@ succeeded() {
 	ran 1
 	once 75 -q "${count[@]}"
 	[[ -z $output ]]
-	once 3 --once-exit-code 3 -E 4 "${count[@]}"
-	once 0 -q --once-exit-code 0 "${count[@]}"
+	once 3 -E 3 "${count[@]}"
+	once 0 -q -E 0 "${count[@]}"
 	[[ -z $output ]]
 	ran 1
 	[[ -z $(keys_left) ]]
 	run -0 rl "${count[@]}"
-	RLOCKRUN_ONCE_PER=1h RLOCKRUN_ONCE_EXIT_CODE=9 run -9 rl "${count[@]}"
+	RLOCKRUN_ONCE_PER=1h RLOCKRUN_CONFLICT_EXIT_CODE=9 run -9 rl "${count[@]}"
 	ran 2
 }
 
@@ -156,7 +156,7 @@ once_id() {
 	[[ $output =~ ^"rlockrun: \"$KEY\" last succeeded with the id \"a\" on $(hostname) at "[0-9:]{8}", "[0-9]s" ago; command not started"$ ]]
 	once_id 75 a -q -w 5 "${count[@]}"
 	[[ -z $output ]]
-	once_id 9 a --once-exit-code 9 -E 4 "${count[@]}"
+	once_id 9 a -E 9 "${count[@]}"
 	RLOCKRUN_ONCE_ID=a run -75 rl "${count[@]}"
 	ran 1
 	[[ -z $(keys_left) ]]
@@ -281,7 +281,7 @@ write_failing() {
 	for _ in 1 2 3; do
 		STARTED=()
 		for _ in {1..4}; do
-			start "$RLOCKRUN" -k "$KEY" --once-per 20h --once-exit-code 75 sh ./nightly
+			start "$RLOCKRUN" -k "$KEY" --once-per 20h sh ./nightly
 		done
 		for pid in "${STARTED[@]}"; do
 			codes=(0)
@@ -390,7 +390,6 @@ write_nightly() {
 		[[ ${#lines[@]} == 1 && $output == "rlockrun: --once-per "*"; try 'rlockrun --help'" ]]
 	done
 	RLOCKRUN_ONCE_PER=1h run -78 rl -s touch ran
-	once 64 --once-exit-code 256 touch ran
 	run -64 rl --once-per never touch ran
 	[[ ! -e ran ]]
 	# Neither is meant for what runs no command.

@@ -194,7 +194,7 @@ inline end_self(how)
 
 /* ---- the guard's process ---- */
 
-/* src: job/supervisor.c leave */
+/* src: job/supervisor.c exit_with */
 inline leave(as)
 {
 	printf("guard: leaves: %e\n", as);
@@ -639,17 +639,17 @@ end:	do
 	:: d_step { self_acts && can_self_reap(D) -> self_reap(D) }
 	:: d_step { self_acts && can_self_reap(E) -> self_reap(E) }
 	:: d_step { self_acts && can_self_reap(R) -> self_reap(R) }
-	/* src: job/guard.c on_child */
+	/* src: job/guard.c on_guard_change */
 	:: d_step { self_acts && guard == DEAD ->
 		printf("rlockrun: reaps the guard\n");
 		guard = REAPED
 	}
-	/* src: job/guard.c on_child */
+	/* src: job/guard.c on_guard_change */
 	:: d_step { self_acts && guard == STOPPED ->
 		printf("rlockrun: continues the guard\n");
 		guard = UP
 	}
-	/* src: run/watch.c run_step_job */
+	/* src: run/watch.c watch_step_job */
 	:: d_step { self_acts && must_finish -> watch = OVER }
 	/* It was asked to end, and so are those that the command has left. */
 	:: d_step { self_acts && can_end_left -> begin_stop(now) }
@@ -680,7 +680,7 @@ end:	do
 		printf("rlockrun: has no child left\n");
 		known = CLEARED
 	 }
-	/* src: run/watch.c run_step_stop */
+	/* src: run/watch.c watch_step_stop */
 	:: d_step { self_acts && can_be_over -> watch = OVER }
 	:: d_step { self_acts && must_hasten ->
 		y = stop_at;

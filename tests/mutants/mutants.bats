@@ -68,7 +68,7 @@ setup() { cd "$BATS_TEST_TMPDIR" || return; }
 }
 
 @test "wrong variables: 64, and what is wrong" {
-	for wrong in COUNT=x SEED=1\ WORKERS=0 ONLY=src/base/num.c; do
+	for wrong in COUNT=x SEED=1\ WORKERS=0 ONLY=src/admin/list.c; do
 		# shellcheck disable=SC2086 # several variables
 		run -64 env $wrong "$BATS_TEST_DIRNAME/run"
 		[[ ${lines[-1]} == "mutants: ${wrong##* }: "* ]]

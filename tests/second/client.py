@@ -49,6 +49,13 @@ local function note_skip(reason, whom)
 	note('k:' .. reason, now .. ' ' .. a.record .. ' | ' .. (whom or ''))
 end
 
+-- What is known about a holder, or - if it is foreign.
+local function entry_of(letter, holder)
+	local entry = call('HGET', I, letter == 'x' and 'h' or 'h:' .. holder) or ''
+	local is_its = entry:sub(1, #holder) == holder and entry:find('^[ :]', #holder + 1)
+	return is_its and entry or '-'
+end
+
 local function push_run(run)
 	call('LPUSH', R, run)
 	if call('LLEN', R) >= 20 then call('LTRIM', R, 0, 9) end
@@ -130,10 +137,7 @@ local room = is_like and (a.limit or math.huge) - #all or 0
 local function awaited()
 	local holder = all[is_like and 1 or #all]
 	if not holder then return nil, nil end
-	local entry = call('HGET', I, letter == 'x' and 'h' or 'h:' .. holder[1]) or ''
-	local size = #holder[1]
-	local is_its = entry:sub(1, size) == holder[1] and entry:find('^[ :]', size + 1)
-	return holder[2], is_its and entry or nil
+	return holder[2], entry_of(letter, holder[1])
 end
 
 -- The ticket and the name of the newest waiter, and its record.
@@ -254,7 +258,7 @@ local function wait()
 		ring[#ring + 1] = overtaken
 	end
 	return cjson.encode({position = position, ticket = text(mine), left = left,
-		foreign = #all > 0 and not entry, ring = ring})
+		foreign = entry == '-', ring = ring})
 end
 
 for _, token in ipairs({a.token, unpack(a.former)}) do
@@ -264,7 +268,10 @@ local reason, whom = obstacle()
 if not reason and head_of_queue() ~= a.me then remove_dead() end
 if not reason and has_turn() then return grant() end
 if not reason and not a.nonblock then return wait() end
-if not reason then reason, whom = 'busy', select(2, awaited()) end
+if not reason then
+	whom = select(2, awaited())
+	reason = (whom or ''):find('^%S+ %d+ %d+ pause ') and 'paused' or 'busy'
+end
 note_skip(reason, whom)
 return cjson.encode({skipped = reason})
 """
@@ -352,7 +359,10 @@ if not a.nested and (result > 0 or a.lost) and whose == mine then
 elseif a.lost and a.ending then
 	replace_dead()
 end
-if a.gave_up then note_skip('wait') end
+if a.gave_up then
+	local letter, all = holders()
+	note_skip('wait', all[1] and entry_of(letter, all[#all][1]))
+end
 if not a.nested then
 	remove(a.me)
 	call('DEL', bell)

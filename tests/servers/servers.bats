@@ -516,12 +516,22 @@ has_read() {
 	[[ -e ran ]]
 }
 
-@test "--on-unavailable run: busy stays busy, refused stays refused" {
+@test "--on-unavailable: busy stays busy, refused stays refused" {
 	hold
 	run -75 rl --on-unavailable run -n touch ran
 	run -75 rl --on-unavailable run -w 0.2 touch ran
 	run -77 rl --on-unavailable run -r "unix://ghost:boo@$SUITE_DIR/s" touch ran
+	run -77 rl --on-unavailable skip -qE 0 -r "unix://ghost:boo@$SUITE_DIR/s" touch ran
 	[[ ! -e ran ]]
+}
+
+@test "--on-unavailable skip: one line and the status of a skip, or nothing" {
+	export RLOCKRUN_REDIS=unix://$PWD/away
+	run -75 rl --on-unavailable=skip --server-timeout 0.2 touch ran
+	[[ $output == "rlockrun: \"$KEY\": cannot connect to $RLOCKRUN_REDIS: "*"; command not started" ]]
+	[[ ${#lines[@]} == 1 ]]
+	run -0 rl --on-unavailable skip --server-timeout 0.2 -qE 0 --hook 'echo >hook' touch ran
+	[[ -z $output && ! -e ran && ! -e hook ]]
 }
 
 @test "a server that comes late is found" {

@@ -168,8 +168,7 @@ append_policy(struct theme *theme, struct text *text, bool waits)
 		append(text, " --expect %.1f", moment(theme, 0.5, 5));
 		break;
 	case 4:
-		append(text, " --once-per %.1f --once-exit-code 0",
-		    moment(theme, 0.5, 5));
+		append(text, " --once-per %.1f -E 0", moment(theme, 0.5, 5));
 		append(text, " --expect %.1f", moment(theme, 1, 9));
 		break;
 	case 5:

@@ -295,7 +295,8 @@ known_is_excused(const struct actor *actor)
 	       known_is_forced(actor, actor->opts->key_count > 1
 					  ? actor->begun_at
 					  : actor->granted_at) ||
-	       actor->opts->lost_warn || actor->opts->unavailable_run;
+	       actor->opts->lost_warn ||
+	       actor->opts->on_unavailable == OPTS_UNAVAILABLE_RUN;
 }
 
 bool

@@ -49,7 +49,7 @@ SCENES = (
     Scene("newest --newest -k {key} -w 30 -- sleep 0.05", (0, 75)),
     Scene("replace --replace --replaceable -k {key} -w 30 -- sleep 0.1", (0, 80)),
     Scene("once --once-per 2s --once-id a -k {key} -w 30 -- sleep 0.02", (0, 75)),
-    Scene("skipped --once-per 1h --once-exit-code 3 -k {own} -- true", (0, 3)),
+    Scene("skipped --once-per 1h -E 3 -k {own} -- true", (0, 3)),
     Scene("min-hold --min-hold 200ms -k {own} -- true"),
     Scene("max-waiters --max-waiters 2 -k soak:queue -w 30 -- true", (0, 75)),
     Scene("nested -k {own} -- {program} -k {own} -- true"),

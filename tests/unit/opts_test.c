@@ -29,7 +29,7 @@ test_defaults(void)
 	is_int(run.opts.server_timeout_ms, 10000, "server-timeout");
 	is_int(run.opts.conflict_exit, 75, "conflict-exit-code");
 	ok(!run.opts.quiet && !run.opts.verbose && !run.opts.wait_all &&
-		!run.opts.lost_warn && !run.opts.unavailable_run,
+		!run.opts.lost_warn && !run.opts.on_unavailable,
 	    "switches are off");
 	is_text(run.opts.shell_command, NULL, "no shell command");
 	is_text(run.opts.command[0], "ls", "command");
@@ -133,8 +133,9 @@ static const struct setting_case {
     {{"--kill-after", "0"}, "RLOCKRUN_KILL_AFTER=0", "kill=0 "},
     {{"--kill-after=1m"}, "RLOCKRUN_KILL_AFTER=1m", "kill=60000 "},
     {{"--kill-after", "500msec"}, NULL, "kill=500 "},
-    {{"--on-unavailable=run"}, "RLOCKRUN_ON_UNAVAILABLE=run",
-	"unavailable-run "},
+    {{"--on-unavailable=run"}, "RLOCKRUN_ON_UNAVAILABLE=run", "unavailable=1 "},
+    {{"--on-unavailable=skip"}, "RLOCKRUN_ON_UNAVAILABLE=skip",
+	"unavailable=2 "},
     {{"--on-unavailable=fail"}, "RLOCKRUN_ON_UNAVAILABLE=fail", ""},
     {{"--server-timeout=.1"}, "RLOCKRUN_SERVER_TIMEOUT=100ms",
 	"server-timeout=100 "},
@@ -288,10 +289,11 @@ describe(const struct opts *opts, char *text, size_t size)
 		fprintf(out, "expect=%" PRId64 " ", opts->expect_ms);
 	if (opts->once_id != NULL)
 		fprintf(out, "once-id=%s ", opts->once_id);
-	fprintf(out, "%s%s%s%s%s", opts->quiet ? "quiet " : "",
+	if (opts->on_unavailable != OPTS_UNAVAILABLE_FAIL)
+		fprintf(out, "unavailable=%d ", opts->on_unavailable);
+	fprintf(out, "%s%s%s%s", opts->quiet ? "quiet " : "",
 	    opts->verbose ? "verbose " : "", opts->wait_all ? "wait-all " : "",
-	    opts->lost_warn ? "lost-warn " : "",
-	    opts->unavailable_run ? "unavailable-run " : "");
+	    opts->lost_warn ? "lost-warn " : "");
 	fclose(out);
 }
 
@@ -789,8 +791,11 @@ test_help(void)
 	char *text = printed(opts_help_print);
 
 	ok(fits_columns(text, "--help") > 80, "--help has them all");
-	ok(strstr(text, "  -w, --wait, --timeout DUR ") != NULL,
-	    "--help has all names");
+	ok(strstr(text, "  -w, --wait DUR ") != NULL &&
+		strstr(text, "  -x, --exclusive ") != NULL,
+	    "--help has each option by its first names");
+	ok(strstr(text, "--timeout") == NULL && strstr(text, "-e,") == NULL,
+	    "and no aliases");
 	ok(strstr(text, "dump-options") == NULL, "--help hides what's hidden");
 	ok(strstr(text, "unlock,") == NULL && strstr(text, "close") == NULL &&
 		strstr(text, "no-fork") == NULL &&

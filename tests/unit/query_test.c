@@ -60,8 +60,8 @@ static const struct {
 	false},
     {HEAD("1") "[\n" HOLDER_OF("", "0", "+", "-1", "+damaged") "]\n" REST,
 	true},
-    {FREE "[\n" EMPTY9 "]\n1\n" QUEUE NONE "[\n]", true},
-    {FREE "[\n" EMPTY5 "]\n1\n" QUEUE NONE "[\n]", true},
+    {FREE "[\n" EMPTY9 "]\n1\n" QUEUE NONE "[\n]", false},
+    {FREE "[\n" EMPTY5 "]\n1\n" QUEUE NONE "[\n]", false},
     {FREE "[\n+\n+\n+\n+\n]\n1\n" QUEUE NONE "[\n]", false},
     {FREE NONE "1\n" QUEUE NONE "[\n]", false},
     {FREE "[\n" EMPTY5 "5\n]\n1\n" QUEUE NONE "[\n]", false},
@@ -195,6 +195,41 @@ test_history(void)
 	is_text(look.success.fence, "16", "  its fence");
 	is_int(look.expect_ms, 5000, "  another is due");
 	is_int(look.expect_since_ms, 1699999990000, "  since then");
+	query_fini(&look);
+}
+
+/* Notes come the newest first; a pause that goes on, and one that is damaged,
+ * are none. */
+static void
+test_notes(void)
+{
+	struct look look;
+
+	look_at(&look,
+	    FREE "[\n" EMPTY5 "+t 1700000000000 x:y:7@h run 0 7 h u l c | "
+		 "k:kept 3 1699999990000 replaceable 0 8 web-3 u - c\n"
+		 "+1700000000001 pause 0 0 adm-1 ops a%20b -\n+\n"
+		 "+1699999999000 run 0 5 web-5 u - c | -\n"
+		 "+1699999999500 run 0 6 web-6 u - c | 1699999999400 9 "
+		 "1699999990000 run 0 7 web-7 v - c\n"
+		 "+damaged\n+\n+1699999999600 run\n+\n]\n0\n" NONE NONE "[\n]");
+	is_int((int64_t)look.note_count, 4, "four notes");
+	is_int(look.notes[0].what, NOTED_PAUSED, "a skip without more");
+	is_int(look.notes[0].by.state, HOLDER_UNSEEN, "  by nobody");
+	is_int(look.notes[1].what, NOTED_DUE, "one that was not due");
+	is_int(look.notes[1].at_ms, 1699999999500, "  then");
+	is_text(look.notes[1].who.host, "web-6", "  its host");
+	is_text(look.notes[1].by.host, "web-7", "  the host of the success");
+	is_int(look.notes[1].by_at_ms, 1699999999400, "  whose end");
+	is_text(look.notes[1].by_fence, "9", "  and fence are known");
+	is_int(look.notes[2].what, NOTED_BUSY, "a busy lock");
+	is_int(look.notes[2].by.state, HOLDER_FOREIGN, "  of another client");
+	is_int(look.notes[3].what, NOTED_ORDER, "an order to stop");
+	is_int(look.notes[3].at_ms, 1699999995000,
+	    "  five seconds before its end");
+	is_text(look.notes[3].who.host, "h", "  by a waiter");
+	is_text(look.notes[3].by.host, "web-3", "  to the holder");
+	is_text(look.notes[3].by_fence, "3", "  with that fence");
 	query_fini(&look);
 }
 
@@ -493,6 +528,9 @@ test_asked(void)
 	    "SMEMBERS "
 	    "{job}:rlk:n:" TOKEN,
 	    "the nested runs");
+	query_pause(&request, &keys, TOKEN, 5000);
+	is_request(&request, &script_pause,
+	    "1 {job}:rlk:i " TOKEN " 5000 345605000", "a note of a pause");
 	key_names_fini(&keys);
 }
 
@@ -510,17 +548,16 @@ test_force_asked(void)
 	key_names_init(&keys, "job", NULL);
 	query_force(&request, &keys, &force);
 	is_request(&request, &script_force,
-	    "4 job {job}:rlk:i {job}:rlk:q {job}:rlk:l RECORD 3600000 x D1 D2",
+	    "4 job {job}:rlk:i {job}:rlk:q {job}:rlk:l RECORD 345600000 D1 D2",
 	    "from all holders");
 	force.only = &holders[1];
-	force.ends_pause = true;
 	query_force(&request, &keys, &force);
 	is_request(&request, &script_force,
-	    "4 job {job}:rlk:i {job}:rlk:q {job}:rlk:l RECORD 3600000 p D2",
-	    "the end of a pause");
+	    "4 job {job}:rlk:i {job}:rlk:q {job}:rlk:l RECORD 345600000 D2",
+	    "from one of them");
 	force.helpers = false;
 	query_force(&request, &keys, &force);
-	is_request(&request, &script_force, "1 job RECORD 3600000 p D2",
+	is_request(&request, &script_force, "1 job RECORD 345600000 D2",
 	    "with the lock's key alone");
 	key_names_fini(&keys);
 }
@@ -533,6 +570,7 @@ main(void)
 	test_look_holders();
 	test_history();
 	test_present_run();
+	test_notes();
 	test_damage();
 	test_queue();
 	test_front();

@@ -143,8 +143,11 @@ do_file(char *line)
 	char *words[TEXT_WORDS];
 	int count = text_split(line, words);
 	int lines = table_count_expected("|");
-	FILE *file = count < 2 ? NULL : fopen(words[1], "w");
+	FILE *file = NULL;
 
+	/* A former one may not be writable, unless for root. */
+	if (count >= 2 && (unlink(words[1]) == 0 || errno == ENOENT))
+		file = fopen(words[1], "w");
 	if (file == NULL)
 		table_refuse(line, "cannot be written");
 	for (int i = 0; i < lines; i++) {

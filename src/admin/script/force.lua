@@ -3,36 +3,43 @@
 -- stays, until it reports or the next one files it.
 --
 -- KEYS: the lock, or that, :i, :q and :l.
--- ARGV: who takes it away, life of :i in ms, the field that says so ('x', or 'p'
---   for a pause that is ended), the digests of the holders.
+-- ARGV: who takes it away, life of :i in ms, the digests of the holders.
 -- {how many have lost it, or 1 if it was free; 0: others hold it; the head of
 -- the queue, which is to be rung, or ''}
 local lock, info, queue, alive = unpack(KEYS)
-local who, life, field = unpack(ARGV)
+local who, life = unpack(ARGV)
 local now
 -- include: call
 -- include: holders
 -- include: queue
 
+-- How many have lost the lock, and one of them.
 local function take_away(held)
-  local named, freed = {}, 0
-  for i = 4, #ARGV do named[ARGV[i]] = true end
+  local named, freed, loser = {}, 0, nil
+  for i = 3, #ARGV do named[ARGV[i]] = true end
   if held.kind == 'x' then
-    return named[redis.sha1hex(held.first)] and call('DEL', lock) or 0
+    return named[redis.sha1hex(held.first)] and call('DEL', lock) or 0,
+      held.first
   end
   for _, member in ipairs(call('ZRANGE', lock, 0, 4999)) do
     if named[redis.sha1hex(member)] then
       freed = freed + call('ZREM', lock, member)
+      loser = loser or member
     end
   end
-  return freed
+  return freed, loser
 end
 
-local function note(held)
-  local known = call('HMGET', info, field_of(held.kind, held.first))
+-- Notes who has taken the lock from whom ('-': a foreign client), or that a
+-- pause has ended.
+local function note(kind, loser)
+  local known = call('HMGET', info, field_of(kind, loser))
+  local entry = entry_of(known[1], loser)
+  local is_pause = string.find(entry, '^%S+ %d+ %d+ pause ')
   life = math.max(life, call('PTTL', info))
   call('PEXPIRE', info, life)
-  call('HSET', info, field, now .. ' ' .. who .. ' | ' .. cut(known[1]))
+  call('HSET', info, is_pause and 'p' or 'x',
+    now .. ' ' .. who .. ' | ' .. (entry ~= '' and entry or '-'))
   call('PEXPIRE', info, life)
 end
 
@@ -40,9 +47,10 @@ return answer_of(pcall(function()
   local time = call('TIME')
   now = time[1] * 1000 + math.floor(time[2] / 1000)
   local held = find_holders()
-  local freed = held.count == 0 and 1 or take_away(held)
+  local freed, loser = 1, nil
+  if held.count > 0 then freed, loser = take_away(held) end
   if freed == 0 or not info then return {freed, ''} end
   -- The lock is free, whatever is denied from here on.
-  if held.count > 0 then pcall(note, held) end
+  if loser then pcall(note, held.kind, loser) end
   return {freed, remove_dead() or ''}
 end))

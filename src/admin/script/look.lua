@@ -8,8 +8,8 @@
 --   lease to end (-1: no end, -2: free), the server's time in ms,
 --   {of each holder, in the order in which their leases end: member, cut; its
 --     length; digest for force; ms left; entry in :i or ''},
---   {of :i: f, s, e, es, h, w, o, p, x, and k:busy, k:due, k:id, k:overtaken,
---     k:wait; '' where there is none},
+--   {of :i: f, s, e, es, h, o, p, x, and k:busy, k:due, k:id, k:overtaken,
+--     k:paused, k:wait; '' where there is none},
 --   how many wait (-1: not known), {waiter, ticket, ...}, {the runs},
 --   what is wrong with helper keys, once each: {key, error, ...}}
 local lock, info, queue, alive, runs = unpack(KEYS)
@@ -68,8 +68,8 @@ return answer_of(pcall(function()
   local time = call('TIME')
   now = time[1] * 1000 + math.floor(time[2] / 1000)
   local held = find_holders()
-  local known = ask({}, 'HMGET', info, 'f', 's', 'e', 'es', 'h', 'w', 'o', 'p',
-    'x', 'k:busy', 'k:due', 'k:id', 'k:overtaken', 'k:wait')
+  local known = ask({}, 'HMGET', info, 'f', 's', 'e', 'es', 'h', 'o', 'p', 'x',
+    'k:busy', 'k:due', 'k:id', 'k:overtaken', 'k:paused', 'k:wait')
   for i = 1, 14 do known[i] = cut(known[i]) end
   local past = ask({}, 'LRANGE', runs, 0, runs_most - 1)
   for i, text in ipairs(past) do past[i] = cut(text) end

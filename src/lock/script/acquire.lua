@@ -161,11 +161,13 @@ local function probe_queue()
   call('ZRANGEBYSCORE', alive, 0, 0)
 end
 
+-- A success that is enough needs no queue, and is found on a full server, too.
 local function refuse_by_policy()
+  local refused = (once ~= '' or id ~= '') and find_success()
+  if refused then return refused end
   probe_queue()
   note()
-  local refused = (once ~= '' or id ~= '') and find_success()
-  return refused or asked_ms and find_newest()
+  return asked_ms and find_newest()
 end
 
 -- The token by which the lock is ours: this one or that of a former try.
@@ -262,9 +264,10 @@ local function grant_rest(repeated)
 end
 
 -- Enters the queue or sends a heartbeat.
-local function enter(rank)
+local function enter(rank, by)
   if not rank then
     if wait ~= '-' and call('ZCARD', queue) >= tonumber(wait) then return -1 end
+    probe_queue()
     ticket = ticket or next_ticket()
     call('ZADD', queue, string.format('%.0f', ticket), me)
     rank = call('ZRANK', queue, me)
@@ -278,7 +281,8 @@ local function enter(rank)
   if asked_ms then note_newest() end
   if rank == 0 and order == 'r' and held.kind == 'x' then
     local till = LIMIT_ORDER_MS + now
-    note('o', held.first .. ' ' .. till .. ' ' .. me .. ' ' .. record)
+    note('o', held.first .. ' ' .. till .. ' ' .. me .. ' ' .. record .. ' | '
+      .. by)
   end
   return rank
 end
@@ -288,7 +292,6 @@ local function busy()
   local is_like, rank = held.kind == letter, call('ZRANK', queue, me)
   local rings, position, by = {}, -1, ''
   local left = is_like and held.first_left or held.last_left
-  if not rank then probe_queue() end
   if held.count > 0 then
     local member = is_like and held.first or held.last
     by = call('HMGET', info, field_of(held.kind, member))[1]
@@ -303,8 +306,12 @@ local function busy()
       not can_go and 3 * LIMIT_HEARTBEAT_NEXT_MS or nil)
     if to_ring then rings[1] = head end
   end
-  if wait ~= '' and wait ~= '?' then position = enter(rank) end
-  if wait ~= '?' and position < 0 then skip('busy', by) end
+  if wait ~= '' and wait ~= '?' then position = enter(rank, by) end
+  if wait ~= '?' and position < 0 then
+    local is_paused = string.find(by, '^%S+ %d+ %d+ pause ')
+    skip(is_paused and 'paused' or 'busy',
+      by == '' and held.count > 0 and '-' or by)
+  end
   if position >= 0 and overtakes then rings[#rings + 1] = overtakes end
   return {0, math.max(-1, math.min(left, LIMIT_LEFT_MS)), position,
     call('ZCARD', queue), position >= 0 and string.format('%.0f', ticket) or '',

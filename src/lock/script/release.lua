@@ -159,12 +159,30 @@ local function record_end()
   return status and not is_ours and report_late() or 0
 end
 
+-- Notes that the wait is over, and who holds the lock: the entry of that one,
+-- '-' of a foreign client, nobody if others are queued. Where PEXPIRE is denied,
+-- nothing stays without a life.
+local function note_wait()
+  local holder, field, by = call('GET', lock), 'h', ''
+  if type(holder) == 'table' then
+    holder = call('ZRANGE', lock, -1, -1)[1]
+    field = 'h:' .. (holder or '')
+  end
+  if holder then
+    local text = call('HMGET', info, field)[1] or ''
+    by = string.sub(text, 1, #holder) == holder
+      and string.sub(text, 1, LIMIT_ENTRY) or '-'
+  end
+  life = math.max(life, tonumber(call('PTTL', info)) or 0)
+  if type(call('PEXPIRE', info, life)) == 'number' then
+    call('HSET', info, 'k:wait', now .. ' ' .. ARGV[12] .. ' | ' .. by)
+    call('PEXPIRE', info, life)
+  end
+end
+
 local is_late = string.find(mode, '1', 1, true) and run ~= ''
 local unrecorded = (is_ours or is_late) and record_end() or 0
-if (ARGV[12] or '') ~= '' then
-  call('HSET', info, 'k:wait', now .. ' ' .. ARGV[12] .. ' | ')
-  call('PEXPIRE', info, math.max(life, tonumber(call('PTTL', info)) or 0))
-end
+if (ARGV[12] or '') ~= '' then note_wait() end
 if more == 0 or code == 2 then return {code, unrecorded, kept_ms, ''} end
 
 local former_head = call('ZRANGE', queue, 0, 0)[1]

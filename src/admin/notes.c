@@ -1,0 +1,272 @@
+#include "admin/notes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "admin/look.h"
+#include "base/escape.h"
+#include "base/exitcode.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "sink/holder_text.h"
+
+/* What `rlockrun-locks(7)` lists as reasons. */
+static const char words[NOTED_COUNT][12] = {[NOTED_BUSY] = "busy",
+    [NOTED_DUE] = "not_due",
+    [NOTED_ID] = "same_id",
+    [NOTED_OVERTAKEN] = "overtaken",
+    [NOTED_PAUSED] = "paused",
+    [NOTED_WAIT] = "wait_over"};
+
+static bool
+is_skip(const struct look_note *note)
+{
+	return note->what >= NOTED_BUSY;
+}
+
+/* --- for people --------------------------------------------------------- */
+
+/* "web-3 (pid 421, ci)" */
+static char *
+describe_run(const struct holder *holder)
+{
+	struct holder_text text;
+
+	holder_text_split(holder, &text);
+	return mem_printf("%s%s", text.who, text.process);
+}
+
+/* "ops on adm-1: database upgrade" */
+static char *
+describe_user(const struct holder *holder)
+{
+	return mem_printf("%s on %s%s%s", holder->user, holder->host,
+	    *holder->label != '\0' ? ": " : "", holder->label);
+}
+
+/* Who had the lock when a run was skipped. */
+static char *
+describe_cause(const struct look_note *note, const char *since)
+{
+	const struct holder *by = &note->by;
+	char *who, *text;
+
+	if (by->state == HOLDER_UNSEEN)
+		return mem_strdup("others were queued");
+	if (by->state == HOLDER_FOREIGN)
+		return mem_strdup("held by another client");
+	who = by->state == HOLDER_PAUSED ? describe_user(by) : describe_run(by);
+	if (by->state == HOLDER_PAUSED)
+		text = mem_printf("paused by %s", who);
+	else
+		text = mem_printf("%s %s since %s",
+		    by->state == HOLDER_ENDED ? "kept by --min-hold of"
+					      : "held by",
+		    who, since);
+	free(who);
+	return text;
+}
+
+static char *
+describe_skip(const struct look_note *note, const char *since)
+{
+	bool is_due = note->what != NOTED_DUE && note->what != NOTED_ID;
+	char *text, *by;
+
+	if (!is_due && note->by.state == HOLDER_UNSEEN)
+		return mem_strdup("not due");
+	if (!is_due)
+		return mem_printf("not due: succeeded%s on %s at %s",
+		    note->what == NOTED_ID ? " with this id" : "",
+		    note->by.host, since);
+	by = note->what == NOTED_OVERTAKEN ? describe_run(&note->by)
+					   : describe_cause(note, since);
+	text = mem_printf("%s%s",
+	    note->what == NOTED_BUSY	    ? "busy: "
+	    : note->what == NOTED_WAIT	    ? "the wait was over: "
+	    : note->what == NOTED_OVERTAKEN ? "overtaken by "
+					    : "",
+	    by);
+	free(by);
+	return text;
+}
+
+/* Whether the run that was asked to stop has done so, as far as its end is
+ * known. */
+static bool
+is_obeyed(const struct look *look, const struct look_note *note)
+{
+	for (size_t i = 0; i < look->run_count; i++)
+		if (look->runs[i].status == EXITCODE_REPLACED &&
+		    *note->by_fence != '\0' &&
+		    strcmp(look->runs[i].fence, note->by_fence) == 0)
+			return true;
+	return false;
+}
+
+static char *
+describe_act(const struct look *look, const struct look_note *note,
+    const char *at)
+{
+	char *whom = note->by.state == HOLDER_UNSEEN ? mem_strdup("the holder")
+						     : describe_run(&note->by);
+	char *who = note->what == NOTED_ORDER ? describe_run(&note->who)
+					      : describe_user(&note->who);
+	char *text;
+
+	if (note->what == NOTED_FORCE)
+		text = mem_printf("taken from %s at %s by %s", whom, at, who);
+	else if (is_obeyed(look, note))
+		text = mem_printf("%s was replaced at %s by %s", whom, at, who);
+	else
+		text = mem_printf("%s was asked to stop at %s by %s%s", whom,
+		    at, who,
+		    holder_is_known(&note->by) && !note->by.replaceable
+			? ", but is not --replaceable"
+			: "");
+	free(whom);
+	free(who);
+	return text;
+}
+
+/* Somebody else may have ended it. */
+static char *
+describe_pause(const struct look_note *note, const char *from, const char *to)
+{
+	const struct holder *by = &note->by, *who = &note->who;
+	bool is_own = strcmp(by->host, who->host) == 0 &&
+		      strcmp(by->user, who->user) == 0;
+	char *pauser, *text;
+
+	if (by->state != HOLDER_PAUSED) {
+		pauser = describe_user(who);
+		text = mem_printf("paused until %s, ended by %s", to, pauser);
+	} else {
+		pauser = describe_user(by);
+		text = mem_printf("paused from %s to %s by %s%s%s%s%s", from,
+		    to, pauser, is_own ? "" : "; ended by ",
+		    is_own ? "" : who->user, is_own ? "" : " on ",
+		    is_own ? "" : who->host);
+	}
+	free(pauser);
+	return text;
+}
+
+static void
+print_note(const struct look *look, const struct look_note *note)
+{
+	char at[48], by_at[48] = "?";
+	char *text, *escaped;
+
+	look_describe_time(note->at_ms, look->now_ms, at, sizeof(at));
+	if (note->by_at_ms > 0)
+		look_describe_time(note->by_at_ms, look->now_ms, by_at,
+		    sizeof(by_at));
+	text = is_skip(note)		   ? describe_skip(note, by_at)
+	       : note->what == NOTED_PAUSE ? describe_pause(note, by_at, at)
+					   : describe_act(look, note, at);
+	escaped = escape_text(text, ESCAPE_TEXT);
+	if (is_skip(note)) {
+		char *host = escape_text(note->who.host, ESCAPE_TEXT);
+
+		printf("last skipped: %s, %s, ", host, at);
+		free(host);
+	}
+	printf("%s\n", escaped);
+	free(escaped);
+	free(text);
+}
+
+void
+notes_print(const struct look *look)
+{
+	for (size_t i = 0; i < look->note_count; i++)
+		print_note(look, &look->notes[i]);
+}
+
+/* --- JSON --------------------------------------------------------------- */
+
+static void
+json_who(const struct holder *who)
+{
+	json_text(stdout, "host", who->host);
+	json_number(stdout, "pid", who->pid);
+	json_text(stdout, "user", who->user);
+	json_text_if_any(stdout, "label", who->label);
+}
+
+/* The other one: null if nobody is named; of another client all is null. */
+static void
+json_other(const struct look_note *note, const char *name, const char *time)
+{
+	const struct holder *by = &note->by;
+
+	printf(",\"%s\":", name);
+	if (by->state == HOLDER_UNSEEN) {
+		printf("null");
+		return;
+	}
+	printf("{\"fence\":%s",
+	    *note->by_fence != '\0' ? note->by_fence : "null");
+	if (by->state == HOLDER_FOREIGN)
+		printf(",\"host\":null,\"pid\":null,\"user\":null,"
+		       "\"label\":null");
+	else
+		json_who(by);
+	json_integer(stdout, time, note->by_at_ms > 0, note->by_at_ms);
+	printf("}");
+}
+
+static void
+json_skips(const struct look *look)
+{
+	const char *gap = "";
+
+	printf(",\"skips\":[");
+	for (size_t i = 0; i < look->note_count; i++) {
+		const struct look_note *note = &look->notes[i];
+
+		if (!is_skip(note))
+			continue;
+		printf("%s{\"reason\":\"%s\"", gap, words[note->what]);
+		json_integer(stdout, "at_ms", true, note->at_ms);
+		json_who(&note->who);
+		json_other(note, "by",
+		    note->what == NOTED_DUE || note->what == NOTED_ID
+			? "end_ms"
+			: "start_ms");
+		printf("}");
+		gap = ",";
+	}
+	printf("]");
+}
+
+static void
+json_act(const struct look *look, enum look_noted what, const char *name,
+    const char *other)
+{
+	const struct look_note *note = NULL;
+
+	for (size_t i = 0; i < look->note_count; i++)
+		if (look->notes[i].what == what)
+			note = &look->notes[i];
+	printf(",\"%s\":", name);
+	if (note == NULL) {
+		printf("null");
+		return;
+	}
+	printf("{\"at_ms\":%lld", (long long)note->at_ms);
+	json_who(&note->who);
+	json_other(note, other, "start_ms");
+	printf("}");
+}
+
+void
+notes_print_json(const struct look *look)
+{
+	json_skips(look);
+	json_act(look, NOTED_PAUSE, "last_pause", "pause");
+	json_act(look, NOTED_ORDER, "last_order", "holder");
+	json_act(look, NOTED_FORCE, "last_force", "holder");
+}

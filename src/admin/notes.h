@@ -1,0 +1,14 @@
+/* What has happened to a lock beside its runs: who was skipped and why, pauses
+ * that have ended, orders to stop, forced releases. So whoever asks why a job
+ * did not run is answered on any host. */
+#ifndef NOTES_H
+#define NOTES_H
+
+#include "admin/query.h"
+
+/* To stdout, a line for each, the newest first. */
+void notes_print(const struct look *look);
+/* As members of a JSON object: skips, last_pause, last_order, last_force. */
+void notes_print_json(const struct look *look);
+
+#endif
