@@ -335,8 +335,8 @@ static const struct bad_case {
     {{"--dump-option5"}, {NULL}, 64, UNKNOWN " --dump-option5" TRY, OPT_KEY},
     {{"--"}, {NULL}, 64, "no key given (-k NAME)" TRY, OPT_KEY},
     {{"--on"}, {NULL}, 64,
-	"ambiguous option --on (--once-per, --once-id, --once-exit-code, "
-	"--on-lost, --on-unavailable)" TRY,
+	"ambiguous option --on (--once-per, --once-id, --on-lost, "
+	"--on-unavailable)" TRY,
 	OPT_ONCE_PER},
     {{"--no", "-k", "a", "ls"}, {NULL}, 64,
 	UNKNOWN " --no" MEANT("nonblock") TRY, OPT_NONBLOCK},
