@@ -9,6 +9,7 @@
 #include "redis/dial.h"
 #include "redis/exchange.h"
 #include "redis/socket.h"
+#include "redis/tls/secure.h"
 #include "redis/tls/tls_stream.h"
 #include "redis/way_kind.h"
 
@@ -301,7 +302,7 @@ way_hang_up(struct way *way, int error)
 	}
 	way_note_permanence(way, stream_is_permanent(&way->stream, error));
 	way_describe(way, "lost the connection to", why, advice);
-	if (no_reply && dial_may_probe(way))
+	if (no_reply && secure_may_probe(way))
 		dial_probe(way);
 	else
 		way_give_up(way);
