@@ -9,6 +9,7 @@
 #include "redis/dial.h"
 #include "redis/exchange.h"
 #include "redis/socket.h"
+#include "redis/tls/secure.h"
 #include "redis/tls/tls_stream.h"
 #include "redis/way_kind.h"
 
@@ -178,7 +179,6 @@ way_drop(struct way *way)
 	reply.error = reply.error == NULL ? NULL : refusal;
 	reply.failure = failure;
 	reply.permanent = way->permanent;
-	way->pipeline.held_count = 0;
 	pipeline_empty(&way->pipeline);
 	way_close(way);
 	for (size_t i = 0; i < left.held_count; i++) {
@@ -302,7 +302,7 @@ way_hang_up(struct way *way, int error)
 	}
 	way_note_permanence(way, stream_is_permanent(&way->stream, error));
 	way_describe(way, "lost the connection to", why, advice);
-	if (no_reply && dial_may_probe(way))
+	if (no_reply && secure_may_probe(way))
 		dial_probe(way);
 	else
 		way_give_up(way);

@@ -42,6 +42,8 @@ FIRST = {
     "src/redis/password_file.c": ["servers/rotation"],
     "src/redis/handshake.c": ["servers/servers", "servers/replies"],
     "src/redis/rest.c": ["servers/hangups"],
+    "src/redis/exchange.c": ["servers/hangups", "servers/hostile", "servers/cluster"],
+    "src/redis/tls/secure.c": ["servers/tls"],
     "src/redis/tls/tls.c": ["servers/tls"],
     "src/redis/tls/tls_loaded.c": ["servers/tls"],
     "src/redis/tls/tls_names.c": ["servers/tls"],
