@@ -10,6 +10,7 @@
 #include "guarded.h"
 #include "known.h"
 #include "node.h"
+#include "remembered.h"
 #include "run/event.h"
 
 enum { RUNS_SHOWN = 10, NAME = 32 };
@@ -624,6 +625,8 @@ tellings_at_end(const struct actor *actor)
 		check_shown_status(actor, key);
 	if (actor_has_word(actor, "--history"))
 		check_history(actor, key);
+	if (actor_has_word(actor, "--history") && actor->status == 0)
+		remembered_check(actor, key);
 	if (actor_has_word(actor, "--check"))
 		check_check(actor, key);
 }
