@@ -55,10 +55,10 @@ note_unknown(struct findings *findings, const struct question *question,
 {
 	const char *error = question->error;
 
-	findings_add(findings, FINDING_NOTE, check, NULL, "%s%s%.256s", what,
-	    error != NULL ? ": " : "", error != NULL ? error : "");
+	findings_add(findings, FINDING_UNKNOWN, check, CHECK_SEE, "%s%s%.256s",
+	    what, error != NULL ? ": " : "", error != NULL ? error : "");
 	if (error != NULL && reply_is(error, "NOPERM"))
-		findings_set_remedy(findings, "permit it: %s", rule);
+		findings_set_remedy(findings, "permit %s", rule);
 }
 
 bool
@@ -357,11 +357,36 @@ is_old_enough(const struct fleet *fleet, const struct check_identity *one)
 	return false;
 }
 
+/* Adds what the server does not say, which then is not as it should be. */
+static bool
+is_told(const struct fleet *fleet, const struct check_identity *one,
+    const char *check, bool is_known)
+{
+	bool is_clock = strcmp(check, "clocks") == 0;
+
+	if (!is_known)
+		findings_add(fleet->findings, FINDING_UNKNOWN, check,
+		    is_clock ? "permit +time" : "permit +info",
+		    "%.256s does not say its %s", one->label,
+		    is_clock			   ? "time"
+		    : strcmp(check, "uptime") == 0 ? "uptime"
+						   : "run_id");
+	return is_known;
+}
+
 static void
 compare_all(const struct fleet *fleet)
 {
 	bool apart = true, alike = true, old = true;
 
+	for (size_t i = 0; i < fleet->count; i++) {
+		const struct check_identity *one = &fleet->list[i];
+
+		apart &=
+		    is_told(fleet, one, "same-server", *one->run_id != '\0');
+		alike &= is_told(fleet, one, "clocks", one->clock.is_known);
+		old &= is_told(fleet, one, "uptime", one->uptime_s >= 0);
+	}
 	for (size_t i = 0; i < fleet->count; i++)
 		for (size_t j = 0; j < i; j++) {
 			apart &=

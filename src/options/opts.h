@@ -14,6 +14,11 @@
 /* The last words of a message about a run that ends before its job starts. */
 #define OPTS_NOT_STARTED "command not started"
 
+/* What is said of a run on the default server, which nobody has named. */
+#define OPTS_NO_SERVER                                                        \
+	"no server is configured: each host uses its own localhost, and the " \
+	"job runs on all of them"
+
 #define OPTS_WAIT_FOREVER (-1)
 #define OPTS_ANY_WAITERS (-1)
 #define OPTS_EXPECT_UNSTATED (-1)
