@@ -129,12 +129,12 @@ libraries:
 $(B)/rlockrun: $(OBJ)
 # In place of these, a lock is moved by a script: tests/unit/scripted.h.
 SCRIPTED := $(patsubst %,$(B)/tests/unit/%_test,acquire errors lease release)
-$(SCRIPTED): %: %.o $(filter-out $(B)/src/app/main.o $(B)/src/lock/single.o \
-	$(B)/src/base/dice.o,$(OBJ))
-$(SCRIPTED): ALL_LDFLAGS += -Wl,--wrap=clock_now,--wrap=answer_read
+SCRIPTED_WRAPS := clock_now answer_read dice_between $(addprefix way_,new free send drop \
+	doubt reject is_up rests_until has_moved label error)
+$(SCRIPTED): ALL_LDFLAGS += $(SCRIPTED_WRAPS:%=-Wl,--wrap=%)
 TABLES_TEST := $(B)/tests/unit/tables_test
 PLAYED := $(PLAYED_TESTS:%=$(B)/tests/unit/%_test)
-$(filter-out $(SCRIPTED) $(PLAYED),$(UNIT)) $(FUZZ): %: %.o $(filter-out $(B)/src/app/main.o,$(OBJ))
+$(filter-out $(PLAYED),$(UNIT)) $(FUZZ): %: %.o $(filter-out $(B)/src/app/main.o,$(OBJ))
 $(B)/tests/unit/tls_memory_test: $(B)/src/redis/tls/tls_memory.o
 $(B)/rlockrun $(filter-out $(PLAYED),$(UNIT)) $(FUZZ):
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)

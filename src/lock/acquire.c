@@ -26,6 +26,7 @@
 #include "lock/lease.h"
 #include "lock/release.h"
 #include "redis/reply.h"
+#include "redis/way.h"
 
 static void send_try(struct lock *lock);
 static void ask_try(struct lock *lock);
@@ -113,8 +114,7 @@ heal(struct lock *lock)
 	if (lock->claim.tier == CLAIM_PLAIN || lock->healed)
 		return false;
 	lock->healed = true;
-	lock_ask(lock, request_heal, ASK_SEND, NULL,
-	    clock_now() + LOCK_REPLY_MS);
+	lock_ask(lock, request_heal, NULL, clock_now() + LOCK_REPLY_MS);
 	send_try(lock);
 	return true;
 }
@@ -138,12 +138,12 @@ on_try_error(struct lock *lock, const struct reply *reply)
 		fail_and_leave(lock, LOCK_ERROR);
 		break;
 	case VERDICT_ANEW:
-		single_drop(lock->single);
+		lock_drop(lock);
 		/* FALLTHROUGH */
 	default: /* VERDICT_RETRY */
 		note_sign_of_life(lock);
 		if (reply->kind == REPLY_NO_ACCESS)
-			single_drop(lock->single);
+			lock_drop(lock);
 		try_later(lock);
 		break;
 	}
@@ -155,7 +155,7 @@ on_try_error(struct lock *lock, const struct reply *reply)
 static void
 on_doorbell(void *arg, const struct reply *reply)
 {
-	struct lock *lock = arg;
+	struct lock *lock = ((struct lock_link *)arg)->lock;
 	const char *error = value_error(reply->value);
 
 	if (lock->state != LOCK_ACQUIRING)
@@ -184,7 +184,7 @@ on_doorbell(void *arg, const struct reply *reply)
 	lock_note_error(lock, "error from", reply->label, error);
 	switch (reply_judge_error(error)) {
 	case VERDICT_ANEW:
-		single_drop(lock->single);
+		lock_drop(lock);
 		/* FALLTHROUGH */
 	case VERDICT_RETRY:
 		lock_retry(lock, silence_ends_at(lock));
@@ -209,7 +209,7 @@ wait_for_turn(struct lock *lock)
 		return;
 	}
 	request_doorbell(&request, &lock->claim, ms);
-	if (lock_send(lock, &request, ASK_SEND, on_doorbell, deadline) == -1) {
+	if (lock_send(lock->link, &request, on_doorbell, deadline) == -1) {
 		lock_due_in(lock, LOCK_BACKOFF_MIN_MS);
 		return;
 	}
@@ -345,7 +345,7 @@ on_try_silence(struct lock *lock, const struct reply *reply)
 	bool may_come_late = reply->sent_at != CLOCK_NEVER;
 
 	if (reply->kind == REPLY_TOO_FEW)
-		lock_post_release(lock, ASK_SEND, false);
+		lock_post_release(lock, false);
 	lock->grant_unknown = lock->grant_unknown || may_come_late;
 	lock->try.reply_ms *= 2;
 	lock->vote.is_permanent = reply->permanent;
@@ -394,43 +394,50 @@ on_try_answer(struct lock *lock, const struct answer *answer,
 }
 
 static void
-on_tried(void *arg, const struct reply *reply)
+on_tried(void *arg, const struct reply *received)
 {
-	struct lock *lock = arg;
-	bool refused = reply->kind == REPLY_NO_ACCESS;
-	struct answer answer;
-	enum verdict verdict = lock_judge(lock, reply, &answer);
-	bool granted = answer.outcome == ANSWER_GRANTED;
-	bool busy = answer.outcome == ANSWER_BUSY;
+	struct lock_link *link = arg;
+	struct lock *lock = link->lock;
+	struct lock_reply heard;
+	const struct answer *answer = &heard.answer;
+	const struct reply *reply = &heard.reply;
+	bool refused, granted, busy;
 
+	lock_hear(link, received, &heard);
+	refused = reply->kind == REPLY_NO_ACCESS;
+	granted = answer->outcome == ANSWER_GRANTED;
+	busy = answer->outcome == ANSWER_BUSY;
 	lock->vote.is_out = false;
 	if (lock->state != LOCK_ACQUIRING)
 		return;
 	lock->command = LOCK_NONE_OUT;
-	if (verdict == VERDICT_AGAIN && lock_may_repeat(lock, reply)) {
+	if (heard.verdict == VERDICT_AGAIN && lock_may_repeat(lock, reply)) {
 		ask_try(lock);
 		return;
 	}
 	lock->grant_unknown = lock->grant_unknown || granted ||
-			      (refused && busy && answer.position != -1);
+			      (refused && busy && answer->position != -1);
 	if (granted)
-		lock_note_grant(lock, &answer);
-	if (refused && (granted || verdict == VERDICT_REFUSED ||
-			   verdict == VERDICT_AGAIN)) {
+		lock_note_grant(lock, answer);
+	if (refused && (granted || heard.verdict == VERDICT_REFUSED ||
+			   heard.verdict == VERDICT_AGAIN)) {
 		/* The script may have run all the same, as an open default user
 		 * or in db 0, and granted the lock or entered the queue. */
 		lock_note_error(lock, "refused by", reply->label, reply->error);
 		lock->failure = LOCK_REFUSED;
 		release_at_once(lock);
-	} else if (verdict == VERDICT_VALUE) {
-		on_try_answer(lock, &answer, reply);
-	} else if (verdict == VERDICT_AGAIN) { /* too often */
+	} else if (heard.verdict == VERDICT_VALUE) {
+		on_try_answer(lock, answer, reply);
+	} else if (heard.verdict == VERDICT_AGAIN) { /* too often */
 		try_later(lock);
-	} else if (verdict == VERDICT_SILENT || verdict == VERDICT_DEAD) {
+	} else if (heard.verdict == VERDICT_SILENT ||
+		   heard.verdict == VERDICT_DEAD) {
 		on_try_silence(lock, reply);
 	} else {
 		on_try_error(lock, reply);
 	}
+	if (reply->kind == REPLY_TOO_FEW)
+		way_doubt(lock->link->way);
 }
 
 /* --- tries ------------------------------------------------------------ */
@@ -460,13 +467,13 @@ connect_ends_at(const struct lock *lock)
 static bool
 must_rest(struct lock *lock)
 {
-	const char *why;
-	int64_t until = single_rests_until(lock->single, &why);
+	int64_t until = way_rests_until(lock->link->way);
 
-	if (clock_now() >= until || single_is_up(lock->single) ||
+	if (clock_now() >= until || way_is_up(lock->link->way) ||
 	    config_is_vote(lock->config))
 		return false;
-	snprintf(lock->error, sizeof(lock->error), "%s", why);
+	snprintf(lock->error, sizeof(lock->error), "%s",
+	    way_error(lock->link->way));
 	lock_due_at(lock, clock_min(until, silence_ends_at(lock)));
 	return true;
 }
@@ -476,11 +483,10 @@ must_rest(struct lock *lock)
 static void
 ask_try(struct lock *lock)
 {
-	int64_t ends_at = single_is_up(lock->single) ? try_ends_at(lock)
+	int64_t ends_at = way_is_up(lock->link->way) ? try_ends_at(lock)
 						     : connect_ends_at(lock);
 
-	if (lock_ask(lock, request_try, ASK_GRANT, on_tried, ends_at + 1) ==
-	    -1) {
+	if (lock_ask(lock, request_try, on_tried, ends_at + 1) == -1) {
 		try_later(lock);
 		return;
 	}
@@ -527,12 +533,12 @@ abandon_try(struct lock *lock)
 	bool late = clock_now() >= connect_ends_at(lock);
 
 	lock_due_at(lock, late ? silence_ends_at(lock) : connect_ends_at(lock));
-	if (!single_is_up(lock->single))
+	if (!way_is_up(lock->link->way))
 		return;
 	if (lock->queue.position == -1 && lock->config->replicas == 0)
-		lock_post_release(lock, ASK_SEND, false);
-	single_drop(lock->single);
-	lock_note_error(lock, "no answer from", single_label(lock->single),
+		lock_post_release(lock, false);
+	lock_drop(lock);
+	lock_note_error(lock, "no answer from", way_label(lock->link->way),
 	    strerror(ETIMEDOUT));
 }
 
@@ -554,7 +560,7 @@ acquire_start(struct lock *lock)
 {
 	lock_enter(lock, LOCK_ACQUIRING, on_try_due);
 	snprintf(lock->error, sizeof(lock->error), "no answer from %.512s",
-	    single_label(lock->single));
+	    way_label(lock->link->way));
 	lock->backoff_ms = LOCK_BACKOFF_MIN_MS;
 	lock->patience_ms = LOCK_REPLY_MS;
 	send_try(lock);

@@ -311,3 +311,20 @@ answer_replicas(const struct value *reply)
 		return 0;
 	return (int)count;
 }
+
+bool
+answer_lacks_replicas(const struct value *reply, int replicas,
+    char why[ANSWER_WHY_MAX])
+{
+	const char *error = value_error(reply);
+	int count = answer_replicas(reply);
+
+	if (count >= replicas)
+		return false;
+	if (error != NULL)
+		snprintf(why, ANSWER_WHY_MAX, ANSWER_NEEDS_WAIT ": %s", error);
+	else
+		snprintf(why, ANSWER_WHY_MAX, "%d of %d replicas have the lock",
+		    count, replicas);
+	return true;
+}

@@ -111,6 +111,14 @@ bool answer_is_ring(const struct value *reply);
  */
 int answer_replicas(const struct value *reply);
 
+/* Room for why something does not count. */
+enum { ANSWER_WHY_MAX = 192 };
+/* What an error reply to WAIT means. */
+#define ANSWER_NEEDS_WAIT "--wait-replicas needs WAIT"
+/* Fewer than so many have it, by that reply. The reason goes into why. */
+bool answer_lacks_replicas(const struct value *reply, int replicas,
+    char why[ANSWER_WHY_MAX]);
+
 /* How many holders or waiters are counted at most. */
 #define ANSWER_COUNT_MAX (INT64_C(1) << 40)
 /* A waiter's name. Any text may be in a queue: false, and an empty name, for

@@ -8,6 +8,7 @@
 #include "lock/answer.h"
 #include "lock/release.h"
 #include "redis/reply.h"
+#include "redis/way.h"
 
 enum { LOOK_MS = 1000, ORDER_REPLY_MS = 10000 }; /* for an order */
 
@@ -85,7 +86,7 @@ on_renewal_error(struct lock *lock, const struct reply *reply)
 	lock_note_error(lock, "error from", reply->label, reply->error);
 	lock->answered = false;
 	if (verdict == VERDICT_ANEW || reply->kind == REPLY_NO_ACCESS)
-		single_drop(lock->single);
+		lock_drop(lock);
 	retry_renewal(lock);
 }
 
@@ -96,20 +97,27 @@ static void
 join_again(struct lock *lock)
 {
 	if (lock->claim.outer != NULL && lock->claim.tier == CLAIM_FULL)
-		lock_ask(lock, request_try, ASK_SEND, NULL,
+		lock_ask(lock, request_try, NULL,
 		    clock_now() + lock->config->ttl_ms);
 }
 
 static void ask_renewal(struct lock *lock, int64_t deadline);
 static int64_t renewal_ends_at(const struct lock *lock);
 
-static void
-on_renewed(void *arg, const struct reply *reply)
+/* A yes or a no about the lock itself, from a server that may say so. */
+static bool
+is_decisive(const struct lock_reply *heard)
 {
-	struct lock *lock = arg;
-	struct answer answer;
-	enum verdict verdict = lock_judge(lock, reply, &answer);
-	bool ours = answer_vote(&answer) == ANSWER_YES;
+	return heard->reply.kind == REPLY_VALUE &&
+	       answer_vote(&heard->answer) != ANSWER_ABSENT;
+}
+
+/* What the reply to a renewal comes to. */
+static void
+take_renewal(struct lock *lock, const struct lock_reply *heard)
+{
+	const struct reply *reply = &heard->reply;
+	bool ours = answer_vote(&heard->answer) == ANSWER_YES;
 
 	if (lock->state == LOCK_RELEASING && lock->command == LOCK_OUT_TWICE) {
 		if (ours)
@@ -119,14 +127,14 @@ on_renewed(void *arg, const struct reply *reply)
 	if (lock->state != LOCK_HELD)
 		return;
 	lock->command = LOCK_NONE_OUT;
-	if (verdict == VERDICT_AGAIN) {
+	if (heard->verdict == VERDICT_AGAIN) {
 		if (lock_may_repeat(lock, reply))
 			ask_renewal(lock, renewal_ends_at(lock));
 		else
 			retry_renewal(lock);
 	} else if (reply->value != NULL && reply->error != NULL) {
 		on_renewal_error(lock, reply);
-	} else if (answer.outcome == ANSWER_NONE) {
+	} else if (heard->answer.outcome == ANSWER_NONE) {
 		lock_note_silence(lock, reply->failure);
 		lock_be_patient(lock, 2 * lock->patience_ms);
 		retry_renewal(lock);
@@ -143,6 +151,38 @@ on_renewed(void *arg, const struct reply *reply)
 	}
 }
 
+/* While both replies are awaited, only a yes or a no about the lock itself
+ * counts, and none of a server that was the primary before the other connection
+ * found a new one. The connection that is not needed any more is closed. */
+static void
+on_renewed(void *arg, const struct reply *reply)
+{
+	struct lock_link *link = arg;
+	struct lock *lock = link->lock;
+	struct lock_link *other = &lock->links[link == &lock->links[0]];
+	bool both =
+	    link->renewal == LINK_AWAITED && other->renewal == LINK_AWAITED;
+	struct lock_reply heard;
+
+	lock_hear(link, reply, &heard);
+	if (link->renewal == LINK_IGNORED ||
+	    (both && (!is_decisive(&heard) ||
+			 way_has_moved(other->way, link->way)))) {
+		lock_drop_link(link);
+	} else if (link->renewal == LINK_AWAITED) {
+		link->renewal = LINK_QUIET;
+		if (both)
+			other->renewal = LINK_IGNORED;
+		lock->link = link;
+		take_renewal(lock, &heard);
+		if (heard.reply.kind == REPLY_TOO_FEW)
+			way_doubt(link->way);
+	}
+	if (lock->state == LOCK_RELEASING && lock->command == LOCK_OUT_TWICE &&
+	    lock_other_link(lock)->renewal == LINK_QUIET)
+		release_go_on(lock);
+}
+
 /* How long a renewal's reply may take before a second connection asks, too. */
 static int64_t
 overdue_ms(const struct lock *lock)
@@ -154,12 +194,12 @@ overdue_ms(const struct lock *lock)
 static void
 on_head(void *arg, const struct reply *reply)
 {
-	struct lock *lock = arg;
-	struct answer answer;
+	struct lock_link *link = arg;
+	struct lock_reply heard;
 
-	lock_judge(lock, reply, &answer);
-	if (answer.outcome != ANSWER_NONE)
-		claim_expect_head(&lock->claim, answer.head);
+	lock_hear(link, reply, &heard);
+	if (heard.answer.outcome != ANSWER_NONE)
+		claim_expect_head(&link->lock->claim, heard.answer.head);
 }
 
 /* In the same write as the renewal that follows. What is known of a long job
@@ -172,9 +212,9 @@ send_with_renewal(struct lock *lock, int64_t deadline)
 
 	if (clock_now() >= lock->known_at + life_ms / 2) {
 		lock->known_at = clock_now();
-		lock_ask(lock, request_life, ASK_SEND, NULL, deadline);
+		lock_ask(lock, request_life, NULL, deadline);
 	}
-	lock_ask(lock, request_head, ASK_SEND, on_head, deadline);
+	lock_ask(lock, request_head, on_head, deadline);
 }
 
 /* Of the only server the reply is awaited as long as it can prove anything: a
@@ -191,8 +231,7 @@ renewal_ends_at(const struct lock *lock)
 static void
 ask_renewal(struct lock *lock, int64_t deadline)
 {
-	if (lock_ask(lock, request_renewal, ASK_RENEW, on_renewed, deadline) ==
-	    -1) {
+	if (lock_ask(lock, request_renewal, on_renewed, deadline) == -1) {
 		retry_renewal(lock);
 		return;
 	}
@@ -209,10 +248,30 @@ lease_renew(struct lock *lock)
 	if (lock->state != LOCK_HELD || is_out(lock))
 		return;
 	lock->vote.was_away =
-	    lock->vote.was_away || !single_is_up(lock->single);
+	    lock->vote.was_away || !way_is_up(lock->link->way);
 	lock->try.sent_at = lock->loop->now;
 	send_with_renewal(lock, deadline);
 	ask_renewal(lock, deadline);
+}
+
+/* On the other connection, a fresh one, unless the renewal in use has failed
+ * meanwhile. */
+static void
+ask_beside(struct lock *lock)
+{
+	struct lock_link *second = lock_other_link(lock);
+	struct request request;
+
+	if (second->way == NULL)
+		second->way = way_new(lock->loop, lock->config->server,
+		    lock->config->key);
+	if (second->way == NULL || lock->link->renewal != LINK_AWAITED) {
+		lock_note_silence(lock, NULL);
+		return;
+	}
+	lock_drop_link(second);
+	request_renewal(&request, &lock->claim);
+	lock_send(second, &request, on_renewed, clock_now() + overdue_ms(lock));
 }
 
 /* That is no trouble if round trips always take so long. */
@@ -222,13 +281,12 @@ renew_beside(struct lock *lock)
 	if (lock->command == LOCK_OUT_TWICE ||
 	    overdue_ms(lock) >= 2 * lock->round_trip_ms) {
 		lock_note_error(lock, "no answer from",
-		    single_label(lock->single), strerror(ETIMEDOUT));
+		    way_label(lock->link->way), strerror(ETIMEDOUT));
 		lock->answered = false;
 		lock_be_patient(lock, 2 * lock->patience_ms);
 	}
 	lock->command = LOCK_OUT_TWICE;
-	lock_ask(lock, request_renewal, ASK_RENEW_AGAIN, on_renewed,
-	    clock_now() + overdue_ms(lock));
+	ask_beside(lock);
 	lock_due_in(lock, overdue_ms(lock));
 }
 
@@ -265,7 +323,7 @@ static void on_order(void *arg, const struct reply *reply);
 static void
 ask_for_order(struct lock *lock)
 {
-	lock->order_out = lock_ask(lock, request_order, ASK_SEND, on_order,
+	lock->order_out = lock_ask(lock, request_order, on_order,
 			      clock_now() + ORDER_REPLY_MS) == 0;
 }
 
@@ -273,19 +331,21 @@ ask_for_order(struct lock *lock)
 static void
 on_order(void *arg, const struct reply *reply)
 {
-	struct lock *lock = arg;
-	struct answer answer;
-	enum verdict verdict = lock_judge(lock, reply, &answer);
+	struct lock_link *link = arg;
+	struct lock *lock = link->lock;
+	struct lock_reply heard;
+	const struct answer *answer = &heard.answer;
 
+	lock_hear(link, reply, &heard);
 	lock->order_out = false;
 	if (lock->state != LOCK_HELD)
 		return;
-	if (verdict == VERDICT_AGAIN && lock_may_repeat(lock, reply))
+	if (heard.verdict == VERDICT_AGAIN && lock_may_repeat(lock, reply))
 		ask_for_order(lock);
-	if (answer.outcome == ANSWER_NONE || lock->ordered ||
-	    strcmp(answer.ordered, lock->claim.token) != 0)
+	if (answer->outcome == ANSWER_NONE || lock->ordered ||
+	    strcmp(answer->ordered, lock->claim.token) != 0)
 		return;
-	lock->by = answer.by;
+	lock->by = answer->by;
 	lock->ordered = true;
 }
 
@@ -332,40 +392,43 @@ static void
 ask_for_plant(struct lock *lock)
 {
 	lock->vote.is_planted = lock->vote.is_out =
-	    lock_ask(lock, request_try, ASK_GRANT, on_planted,
+	    lock_ask(lock, request_try, on_planted,
 		clock_now() + lock->patience_ms) == 0;
 }
 
 /* A grant to a user, or in a db, that is not ours is undone. The next
  * connection may be let in. */
 static void
-on_planted(void *arg, const struct reply *reply)
+on_planted(void *arg, const struct reply *received)
 {
-	struct lock *lock = arg;
-	struct answer answer;
-	enum verdict verdict = lock_judge(lock, reply, &answer);
-	bool granted = answer.outcome == ANSWER_GRANTED;
+	struct lock_link *link = arg;
+	struct lock *lock = link->lock;
+	struct lock_reply heard;
+	const struct reply *reply = &heard.reply;
+	bool granted;
 
+	lock_hear(link, received, &heard);
+	granted = heard.answer.outcome == ANSWER_GRANTED;
 	lock->vote.is_out = false;
 	if (!lock->vote.is_planted)
 		return;
-	if (verdict == VERDICT_AGAIN && lock_may_repeat(lock, reply)) {
+	if (heard.verdict == VERDICT_AGAIN && lock_may_repeat(lock, reply)) {
 		ask_for_plant(lock);
 		return;
 	}
 	lock->vote.is_planted = false;
-	lock->grant_unknown = answer.outcome == ANSWER_NONE;
+	lock->grant_unknown = heard.answer.outcome == ANSWER_NONE;
 	if (granted && reply->kind == REPLY_NO_ACCESS)
-		lock_post_release(lock, ASK_SEND, false);
-	if (verdict == VERDICT_ANEW || reply->kind == REPLY_NO_ACCESS) {
-		single_drop(lock->single);
+		lock_post_release(lock, false);
+	if (heard.verdict == VERDICT_ANEW || reply->kind == REPLY_NO_ACCESS) {
+		lock_drop(lock);
 	} else if (granted) {
 		lock->failure = 0;
 		lock->vote.was_away = false;
 		lock->acquired_at = reply->sent_at;
 		lock->command = LOCK_NONE_OUT;
 		lock_note_reply(lock);
-		lock_note_grant(lock, &answer);
+		lock_note_grant(lock, &heard.answer);
 		lock_enter(lock, LOCK_HELD, on_lease_due);
 		schedule_renewal(lock, clock_now(), PART);
 	}

@@ -14,7 +14,6 @@
 #include "lock/holder.h"
 #include "lock/queue.h"
 #include "lock/request.h"
-#include "lock/single.h"
 
 #define LOCK_ERROR_MAX 2048
 
@@ -68,6 +67,26 @@ enum lock_released {
 	LOCK_FREED,
 	LOCK_LEFT, /* to other runs of the nest */
 	LOCK_KEPT, /* for --min-hold */
+};
+
+/* A connection to the server, and the renewal on it. */
+struct lock_link {
+	struct lock *lock;
+	struct way *way; /* NULL before the second one is used */
+	enum {
+		LINK_QUIET,
+		LINK_AWAITED, /* its reply counts */
+		LINK_IGNORED, /* another reply was quicker; the server may still
+			       * do what was asked */
+	} renewal;
+};
+
+/* A reply to a try, a renewal or a release, as it counts. */
+struct lock_reply {
+	struct reply reply;
+	struct answer answer;
+	enum verdict verdict;
+	char label[512], failure[1024]; /* of the reply, if these are changed */
 };
 
 struct lock_try {
@@ -126,10 +145,12 @@ struct lock {
 
 	const struct lock_config *config;
 	struct loop *loop;
-	struct single *single;
-	enum again again;	       /* of the command that is sent next */
-	int repeats;		       /* of it, so far */
-	struct loop_timer timer;       /* next try, renewal or release */
+	struct lock_link links[2]; /* the other one is for overdue renewals */
+	struct lock_link *link;	   /* in use */
+	bool is_unsafe;		 /* too few replicas have what was asked last */
+	enum again again;	 /* of the command that is sent next */
+	int repeats;		 /* of it, so far */
+	struct loop_timer timer; /* next try, renewal or release */
 	struct loop_timer order_timer; /* --replaceable: the next look at it */
 	bool order_out;		       /* its reply is awaited */
 	enum lock_command command;
@@ -156,19 +177,24 @@ void lock_begin_anew(struct lock *lock);
  * unnoticed. */
 #define LOCK_REPLY_MS 1000
 
-/* Sends a request and ends it. What is asked decides how it travels. One
- * without words counts as sent. -1 when memory is out: a failed contact like
- * others, but on_reply (NULL: nobody awaits a reply) is not called. */
-int lock_send(struct lock *lock, struct request *request, enum ask ask,
+/* Sends a request and ends it. What is asked, and awaited, decides how it
+ * travels. One without words counts as sent. -1 when memory is out: a failed
+ * contact like others, but on_reply (NULL: nobody awaits a reply) is not
+ * called. It gets the link. */
+int lock_send(struct lock_link *link, struct request *request,
     reply_handler *on_reply, int64_t deadline);
+/* Makes the request first, and uses the link that is in use. */
+int lock_ask(struct lock *lock, request_maker *make, reply_handler *on_reply,
+    int64_t deadline);
 /* What a reply means, and what it says, also where AUTH or SELECT was refused.
- * One that is no answer to what was asked fails the connection, and counts as
- * silence. */
-enum verdict lock_judge(struct lock *lock, const struct reply *reply,
-    struct answer *answer);
-/* Makes the request first. */
-int lock_ask(struct lock *lock, request_maker *make, enum ask ask,
-    reply_handler *on_reply, int64_t deadline);
+ * A yes that too few replicas have counts as silence, and so does one that is
+ * no answer to what was asked, which fails the connection. */
+void lock_hear(struct lock_link *link, const struct reply *reply,
+    struct lock_reply *heard);
+/* The connections are given up. */
+void lock_drop(struct lock *lock);
+struct lock_link *lock_other_link(struct lock *lock);
+void lock_drop_link(struct lock_link *link);
 /* After VERDICT_AGAIN: whether the same is to be asked once more at once, by
  * the command that is sent next. Otherwise it was too often: that is the error,
  * and the next try is due after a back-off. */
@@ -177,7 +203,7 @@ bool lock_may_repeat(struct lock *lock, const struct reply *reply);
 void lock_make_release(struct lock *lock, struct request *request);
 /* Sends it, and nobody awaits the reply. more: another command follows in the
  * same write. */
-void lock_post_release(struct lock *lock, enum ask ask, bool more);
+void lock_post_release(struct lock *lock, bool more);
 /* In the plain tier, before a try: frees what former ones may have got. */
 void lock_drop_former(struct lock *lock);
 /* Rings the doorbells of these waiters. */

@@ -19,6 +19,7 @@
 #include "lock/lease.h"
 #include "lock/release.h"
 #include "redis/reply.h"
+#include "redis/way.h"
 
 enum { BACKOFF_MAX_MS = 1000 };
 
@@ -189,7 +190,7 @@ withdraw_round(struct set *set)
 		    (lock->state == LOCK_FAILED && lock->grant_unknown);
 
 		granted = granted || unknown || held;
-		if (held && single_is_up(lock->single))
+		if (held && way_is_up(lock->link->way))
 			release_at_once(lock);
 		else if (held || unknown)
 			release_behind(lock);
@@ -267,7 +268,7 @@ on_never(struct set *set)
 		fail_rounds(set, LOCK_UNAVAILABLE);
 	} else if (lock->state == LOCK_HELD) {
 		reply_describe(redlock->error, sizeof(redlock->error),
-		    "refused by", single_label(lock->single),
+		    "refused by", way_label(lock->link->way),
 		    redlock->votes[i].obstacle);
 		fail_rounds(set, LOCK_REFUSED);
 	} else {

@@ -5,6 +5,7 @@
 
 #include "lock/answer.h"
 #include "redis/reply.h"
+#include "redis/way.h"
 
 /* A release has the first of these at most, and the second also when its lease
  * has ended: what the run has come to is recorded all the same. */
@@ -53,8 +54,8 @@ release_leave_queue(struct lock *lock)
 
 	if (!lock->claim.was_queued)
 		return;
-	lock_ask(lock, request_leave_queue, ASK_SEND, NULL, deadline);
-	lock_ask(lock, request_leave_alive, ASK_SEND, NULL, deadline);
+	lock_ask(lock, request_leave_queue, NULL, deadline);
+	lock_ask(lock, request_leave_alive, NULL, deadline);
 	lock->queue.position = -1;
 	lock->claim.was_queued = false;
 }
@@ -91,7 +92,7 @@ on_release_error(struct lock *lock, const struct reply *reply,
 		return;
 	}
 	if (verdict == VERDICT_ANEW || reply->kind == REPLY_NO_ACCESS)
-		single_drop(lock->single);
+		lock_drop(lock);
 	lock_retry(lock, lock->release.give_up_at);
 }
 
@@ -142,25 +143,26 @@ on_release_answer(struct lock *lock, const struct answer *answer)
 static void
 on_released(void *arg, const struct reply *reply)
 {
-	struct lock *lock = arg;
-	struct answer answer;
-	enum verdict verdict = lock_judge(lock, reply, &answer);
+	struct lock_link *link = arg;
+	struct lock *lock = link->lock;
+	struct lock_reply heard;
 	const char *error =
 	    lock->failure == 0 ? reply->error : value_error(reply->value);
 
+	lock_hear(link, reply, &heard);
 	if (lock->state != LOCK_RELEASING)
 		return;
 	lock->command = LOCK_NONE_OUT;
-	if (verdict == VERDICT_AGAIN) {
+	if (heard.verdict == VERDICT_AGAIN) {
 		if (lock_may_repeat(lock, reply))
 			send_release(lock);
 		else
 			lock_retry(lock, lock->release.give_up_at);
 	} else if (error != NULL) {
 		on_release_error(lock, reply, error);
-	} else if (answer.outcome != ANSWER_NONE) {
+	} else if (heard.answer.outcome != ANSWER_NONE) {
 		note_replicas(lock, reply);
-		on_release_answer(lock, &answer);
+		on_release_answer(lock, &heard.answer);
 	} else {
 		if (reply->sent_at != CLOCK_NEVER)
 			lock->grant_unknown = true;
@@ -190,7 +192,7 @@ send_release(struct lock *lock)
 		give_up_within(lock, 0);
 		return;
 	}
-	if (lock_send(lock, &request, ASK_RELEASE, on_released,
+	if (lock_send(lock->link, &request, on_released,
 		clock_min(give_up_at, overdue_at + 1)) == -1) {
 		lock_retry(lock, lock->release.give_up_at);
 		return;
@@ -210,7 +212,7 @@ on_release_due(void *arg)
 
 	if (lock->command == LOCK_OUT) {
 		if (!lock->grant_unknown && !config_is_vote(lock->config))
-			lock_post_release(lock, ASK_SEND, false);
+			lock_post_release(lock, false);
 		lock_due_at(lock, lock->release.give_up_at);
 	}
 	if (lock->command == LOCK_OUT_TWICE ||
@@ -220,11 +222,19 @@ on_release_due(void *arg)
 		finish_release(lock);
 }
 
+/* For a renewal that is out on two connections: until the first reply, which
+ * shows which connection works; and if the lock is to be kept, until the
+ * second, as a renewal that is executed after the release would lengthen the
+ * lease. */
 static bool
 must_wait(struct lock *lock)
 {
-	return single_await_renewals(lock->single,
-	    lock->release.keep_until > clock_now(), release_go_on);
+	const struct lock_link *other = lock_other_link(lock);
+
+	if (lock->release.keep_until > clock_now())
+		return other->renewal != LINK_QUIET;
+	return other->renewal == LINK_AWAITED &&
+	       lock->link->renewal == LINK_AWAITED;
 }
 
 static void
@@ -235,7 +245,7 @@ begin_release(struct lock *lock, int64_t give_up_at)
 
 	lock->vote.is_planted = false;
 	if (is_out && lock->grant_unknown)
-		lock_post_release(lock, ASK_SEND, true);
+		lock_post_release(lock, true);
 	lock_enter(lock, LOCK_RELEASING, on_release_due);
 	lock->release.outcome = LOCK_UNCONFIRMED;
 	lock->release.give_up_at = give_up_at;
@@ -266,10 +276,8 @@ release_start(struct lock *lock, int64_t keep_until)
 }
 
 void
-release_go_on(void *arg)
+release_go_on(struct lock *lock)
 {
-	struct lock *lock = arg;
-
 	lock->release.give_up_at = release_by(lock);
 	if (!must_wait(lock))
 		send_release(lock);
@@ -297,25 +305,27 @@ static void send_correction(void *arg);
 static void
 on_corrected(void *arg, const struct reply *reply)
 {
-	struct lock *lock = arg;
-	struct answer answer;
-	enum verdict verdict = lock_judge(lock, reply, &answer);
+	struct lock_link *link = arg;
+	struct lock *lock = link->lock;
+	struct lock_reply heard;
 
+	lock_hear(link, reply, &heard);
 	if (lock->state != LOCK_RELEASING)
 		return;
-	if (verdict == VERDICT_AGAIN && lock_may_repeat(lock, reply)) {
+	if (heard.verdict == VERDICT_AGAIN && lock_may_repeat(lock, reply)) {
 		send_correction(lock);
 		return;
 	}
 	lock->answered = reply->value != NULL;
 	if (reply->error != NULL)
 		lock_note_error(lock, "error from", reply->label, reply->error);
-	else if (answer.outcome == ANSWER_NONE)
+	else if (heard.answer.outcome == ANSWER_NONE)
 		lock_note_silence(lock, reply->failure);
-	if (answer.outcome != ANSWER_NONE)
-		finish_correction(lock,
-		    answer.unrecorded ? "the server has refused it" : NULL);
-	else if ((reply->error != NULL && !may_pass(verdict)) ||
+	if (heard.answer.outcome != ANSWER_NONE)
+		finish_correction(lock, heard.answer.unrecorded
+					    ? "the server has refused it"
+					    : NULL);
+	else if ((reply->error != NULL && !may_pass(heard.verdict)) ||
 		 clock_now() >= lock->release.give_up_at)
 		finish_correction(lock, lock->error);
 	else
@@ -333,8 +343,7 @@ send_correction(void *arg)
 	lock->release.is_late = true;
 	lock_make_release(lock, &request);
 	lock_due_at(lock, CLOCK_NEVER);
-	if (lock_send(lock, &request, ASK_RELEASE, on_corrected, deadline) ==
-	    -1)
+	if (lock_send(lock->link, &request, on_corrected, deadline) == -1)
 		finish_correction(lock, lock->error);
 }
 
@@ -391,12 +400,12 @@ static bool
 leave_blocked(struct lock *lock)
 {
 	bool waits = lock->command == LOCK_OUT && lock->config->replicas > 0 &&
-		     single_is_up(lock->single);
+		     way_is_up(lock->link->way);
 
 	if (lock->command != LOCK_ON_DOORBELL && !waits)
 		return false;
 	lock->state = LOCK_RELEASING;
-	single_drop(lock->single);
+	lock_drop(lock);
 	return true;
 }
 
@@ -410,16 +419,16 @@ release_silently(struct lock *lock)
 	lock->grant_unknown = true;
 	if (may_be_ours && leave_blocked(lock))
 		release_withdraw(lock);
-	else if (may_be_ours && single_is_up(lock->single))
+	else if (may_be_ours && way_is_up(lock->link->way))
 		begin_release(lock, clock_now());
 	else
-		single_drop(lock->single);
+		lock_drop(lock);
 }
 
 void
 release_behind(struct lock *lock)
 {
-	lock_post_release(lock, ASK_SEND, false);
+	lock_post_release(lock, false);
 	lock->grant_unknown = true;
 	lock->vote.is_planted = false;
 	lock->command = LOCK_NONE_OUT;
@@ -431,7 +440,7 @@ release_is_unsent(const struct lock *lock)
 {
 	if (lock->state != LOCK_RELEASING)
 		return false;
-	return single_is_up(lock->single) ? lock->vote.is_out
+	return way_is_up(lock->link->way) ? lock->vote.is_out
 					  : lock->acquired_at != 0;
 }
 
@@ -455,12 +464,12 @@ release_at_once(struct lock *lock)
 	lock_note_obstacle(lock);
 	lock->grant_unknown = true;
 	left = leave_blocked(lock);
-	if ((may_be_ours && (left || single_is_up(lock->single))) || queued) {
+	if ((may_be_ours && (left || way_is_up(lock->link->way))) || queued) {
 		release_withdraw(lock);
 		return;
 	}
 	if (may_be_ours && lock->release.outcome == LOCK_NOT_HELD)
 		lock->release.outcome = LOCK_UNCONFIRMED;
 	finish_release(lock);
-	single_drop(lock->single); /* a try that isn't sent never is */
+	lock_drop(lock); /* a try that isn't sent never is */
 }

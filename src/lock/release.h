@@ -49,6 +49,6 @@ void release_leave_queue(struct lock *lock);
 void release_silently(struct lock *lock);
 
 /* A renewal that the release of that lock has waited for is answered. */
-void release_go_on(void *arg);
+void release_go_on(struct lock *lock);
 
 #endif

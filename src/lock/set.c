@@ -20,6 +20,7 @@
 #include "lock/acquire.h"
 #include "lock/lease.h"
 #include "lock/release.h"
+#include "redis/way.h"
 
 /* --- set-up ----------------------------------------------------------- */
 
@@ -98,7 +99,7 @@ const char *
 set_label(const struct set *set, size_t key)
 {
 	return set->label != NULL ? set->label
-				  : single_label(set_lock(set, key)->single);
+				  : way_label(set_lock(set, key)->link->way);
 }
 
 bool
@@ -111,14 +112,12 @@ set_is_majority(const struct set *set)
 bool
 set_is_calm(const struct set *set)
 {
-	const char *why;
-
 	if (!set->answered)
 		return false;
 	for (size_t i = 0; set_is_majority(set) && i < set->count; i++)
-		if (single_rests_until(set->locks[i].single, &why) == 0)
+		if (way_rests_until(set->locks[i].link->way) == 0)
 			return true;
-	return single_rests_until(set->about->single, &why) == 0;
+	return way_rests_until(set->about->link->way) == 0;
 }
 
 /* --- what all phases share -------------------------------------------- */

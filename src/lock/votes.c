@@ -122,9 +122,9 @@ vote_introduce(struct vote *vote, const struct lock *lock)
 	    .arg = vote,
 	    .more = true};
 
-	vote->known = vote->known && single_is_up(lock->single);
+	vote->known = vote->known && way_is_up(lock->link->way);
 	if (!vote->known)
-		way_send(single_server(lock->single), &command);
+		way_send(lock->link->way, &command);
 }
 
 /* --- how a server stands -------------------------------------------------- */
@@ -145,7 +145,7 @@ say(struct vote *vote, const char *format, ...)
 static enum vote_kind
 judge_grant(struct vote *vote, const struct lock *lock)
 {
-	const char *label = single_label(lock->single);
+	const char *label = way_label(lock->link->way);
 	int64_t up_ms = clock_now() - vote->started_at;
 
 	if (vote->obstacle[0] != '\0') {
@@ -161,7 +161,7 @@ judge_grant(struct vote *vote, const struct lock *lock)
 		    "not counted %.120s: up for %.1f s only, so it abstains "
 		    "(--min-uptime)",
 		    label, (double)up_ms / 1000);
-	else if (!single_is_up(lock->single))
+	else if (!way_is_up(lock->link->way))
 		say(vote, "not counted %.120s: its connection has ended since",
 		    label);
 	else if (clock_now() >= lock->valid_until)
@@ -176,7 +176,7 @@ judge_grant(struct vote *vote, const struct lock *lock)
 enum vote_kind
 vote_judge(struct vote *vote, const struct lock *lock, bool over)
 {
-	const char *label = single_label(lock->single);
+	const char *label = way_label(lock->link->way);
 
 	if (lock->state == LOCK_HELD)
 		return judge_grant(vote, lock);
@@ -209,7 +209,7 @@ vote_judge(struct vote *vote, const struct lock *lock, bool over)
 void
 vote_explain(struct vote *vote, const struct lock *lock)
 {
-	const char *label = single_label(lock->single);
+	const char *label = way_label(lock->link->way);
 	bool is_ours =
 	    lock->state == LOCK_HELD || lock->release.outcome >= LOCK_FREED;
 	bool denies = lock->state == LOCK_LOST ||

@@ -31,10 +31,10 @@ struct vote {
 	/* Facts, to be read only. */
 	bool known;
 	char run_id[64];
-	char label[320];		 /* of the server that replied so */
-	char obstacle[SINGLE_WORDS_MAX]; /* why it can never be known, or empty
-					  */
-	char why[VOTE_WHY_MAX]; /* it stands so, as it was judged last */
+	char label[320];	       /* of the server that replied so */
+	char obstacle[ANSWER_WHY_MAX]; /* why it can never be known, or empty
+					*/
+	char why[VOTE_WHY_MAX];	       /* it stands so, as it was judged last */
 
 	int64_t started_at; /* or up to a second earlier */
 };

@@ -89,7 +89,7 @@ struct opts {
 	char kind;	       /* letter of struct kind: 'x', 's' or 'p' */
 	int permits;	       /* 1 and up, of 'p' */
 	int64_t min_hold_ms;   /* 0: none */
-	int64_t history_ms;    /* at least once_ms; 0: none */
+	int64_t history_ms;    /* 0: none; default filled in */
 	int64_t once_ms;       /* --once-per; 0: always run */
 	const char *once_id;   /* --once-id; NULL: none */
 	int64_t expect_ms;     /* or OPTS_EXPECT_UNSTATED; 0: none is due */

@@ -53,7 +53,7 @@ run_add_ending(const struct run *run, enum ending_reason reason,
 /* --- release ---------------------------------------------------------- */
 
 static struct request_run
-describe_run(const struct run *run)
+describe_run_end(const struct run *run)
 {
 	const struct facts *facts = run->facts;
 
@@ -71,7 +71,7 @@ describe_run(const struct run *run)
 void
 run_release(struct run *run)
 {
-	const struct request_run end = describe_run(run);
+	const struct request_run end = describe_run_end(run);
 	bool keeps = has_job(run) && run->guard.job.exec_error == 0;
 
 	run_enter(run, RUN_RELEASE);
@@ -111,7 +111,7 @@ run_step_release(struct run *run)
 	if (run->cover != COVER_NONE && facts->started_at != 0 &&
 	    !facts_say_lost(facts) && set->outcome == LOCK_WAS_LOST) {
 		run_add_ending(run, ENDING_TAKEN, EVENT_THEN_NOTHING);
-		end = describe_run(run);
+		end = describe_run_end(run);
 		set_correct(set, &end);
 		if (set->state == LOCK_RELEASING)
 			return;

@@ -616,7 +616,7 @@ inline released(i, becomes)
 }
 
 /* The connection is given up, with what was on its way.
- * src: lock/single.c single_drop */
+ * src: lock/lock.c lock_drop */
 inline abandon(i)
 {
 	late_of = i;

@@ -53,12 +53,33 @@ static const struct scripted_row silence[] = {
     ROW("the second connection is given up for another, ever later", "",
 	"start granted +11500 +2000 +4000 +8000",
 	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
-	"@13500 renew-again! @17500 renew-again! @25000 renew-again!"),
+	"@13500 drop-again renew-again! @17500 drop-again renew-again! @25000 "
+	"drop-again renew-again!"),
     ROW("a late reply proves no more than its sending", "",
 	"start granted +11500 +17000 renewed",
 	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
-	"@13500 renew-again! @17500 renew-again! @25000 renew-again! @28500 "
-	"until@40198"),
+	"@13500 drop-again renew-again! @17500 drop-again renew-again! @25000 "
+	"drop-again renew-again! @28500 until@40198"),
+    ROW("the reply on the second connection counts, which is used from then on",
+	"", "start granted +11500 3:renewed 2:not-ours +10500",
+	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
+	"until@41198 drop @22000 renew-again!"),
+    ROW("while both are out, only a yes or a no counts", "",
+	"start granted +11500 3:-LOADING_x 2:renewed",
+	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
+	"drop-again until@40198"),
+    ROW("  nor does what too few replicas have", "replicas",
+	"start granted +11700 2:few 3:renewed",
+	"try =acquiring =held until@29698 @10500 renew! @11700 renew-again! "
+	"drop until@41398"),
+    ROW("  the last of them is taken as it is", "",
+	"start granted +11500 2:silent 3:-LOADING_x +100",
+	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
+	"drop @11600 renew-again!"),
+    ROW("  when the first has failed, the second is given no other", "",
+	"start granted +11500 2:silent +2000 3:renewed",
+	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
+	"drop @13500 until@41198"),
     ROW("a connection that is lost: tried again with patience", "",
 	"start granted +10500 silent +100 silent +200 renewed",
 	"try =acquiring =held until@29698 @10500 renew! @10600 renew! @10800 "
@@ -83,7 +104,7 @@ static const struct scripted_row silence[] = {
 	"try =acquiring =held until@29698 @10500 renew! @10600 renew! "
 	"until@40298"),
     ROW("a vote is asked for again when its time is over", "vote",
-	"start granted +3150 +1000 few +100 renewed",
+	"start granted +3150 +1000 silent +100 renewed",
 	"try =acquiring =held until@29698 @3150 renew! @4250 renew! "
 	"until@33948"),
     ROW("  the next one comes as with one server", "vote",
@@ -91,7 +112,8 @@ static const struct scripted_row silence[] = {
 	"try =acquiring =held until@29698 @3150 renew! until@32848 "
 	"@13650 renew!"),
     ROW("  after its lease, as seldom as if it were renewed", "short vote",
-	"start granted +105 few +100 few +200 few +400 +200 few +999",
+	"start granted +105 silent +100 silent +200 silent +400 +200 silent "
+	"+999",
 	"try =acquiring =held until@988 @105 renew! @205 renew! @405 renew! "
 	"@805 renew! @1354 renew!"),
     ROW("a vote that is lost is planted, and proves nothing", "vote",

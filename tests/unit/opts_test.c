@@ -79,6 +79,7 @@ test_table(void)
 		    {row->argument, sizeof(row->argument)},
 		    {row->implied, sizeof(row->implied)},
 		    {row->preset, sizeof(row->preset)},
+		    {row->cron, sizeof(row->cron)},
 		    {row->variable, sizeof(row->variable)},
 		    {row->help, sizeof(row->help)},
 		    {row->mistake, sizeof(row->mistake)},

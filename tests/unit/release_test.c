@@ -16,8 +16,8 @@ static const struct scripted_row answers[] = {
 	"try =acquiring =held until@29698 release =releasing "
 	"=released:was-lost"),
     ROW("not ours when it has ended: nothing was held", "short vote",
-	"start granted +105 few +100 few +200 few +400 few +184 release "
-	"not-ours",
+	"start granted +105 silent +100 silent +200 silent +400 silent +184 "
+	"release not-ours",
 	"try =acquiring =held until@988 @105 renew! @205 renew! @405 renew! "
 	"@805 renew! @989 release! =releasing =released:not-held"),
     ROW("a server that lacks the script gets it", "",
@@ -89,17 +89,33 @@ static const struct scripted_row renewals[] = {
 	"try =acquiring =held until@29698 @10500 renew! release =releasing "
 	"=released:freed"),
     ROW("one on two connections is", "",
-	"start granted +11500 release 2:renewed 3:freed",
+	"start granted +11500 release 2:renewed 4:freed",
 	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
-	"=releasing release until@40198 =released:freed"),
+	"=releasing drop-again release until@40198 =released:freed"),
     ROW("but no longer than a reply may take", "",
-	"start granted +11500 release +2000 3:freed",
+	"start granted +11500 release +2000 4:freed",
 	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
-	"=releasing @13500 release =released:freed"),
+	"=releasing @13500 drop-again release =released:freed"),
     ROW("not ours, on one of the two", "",
-	"start granted +11500 release 2:not-ours 3:not-ours",
+	"start granted +11500 release 2:not-ours 4:not-ours",
 	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
-	"=releasing release =released:was-lost"),
+	"=releasing drop-again release =released:was-lost"),
+    ROW("when the first fails, the second is waited for", "",
+	"start granted +11500 release 2:silent 3:renewed 4:freed",
+	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
+	"=releasing drop drop release-again until@41198 =released:freed"),
+    ROW("when the second fails, nothing is", "",
+	"start granted +11500 release 3:silent 4:freed",
+	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
+	"=releasing drop-again release =released:freed"),
+    ROW("a lock that is kept waits for both: one might lengthen it", "",
+	"start granted +11500 keep4000 2:renewed 3:renewed 4:kept",
+	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
+	"=releasing until@40198 drop-again release =released:kept"),
+    ROW("  also for one that was ignored before", "",
+	"start granted +11500 2:renewed keep4000 3:silent 4:kept",
+	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
+	"until@40198 =releasing drop-again release =released:kept"),
 };
 
 static const struct scripted_row errors[] = {

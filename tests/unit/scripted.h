@@ -3,9 +3,9 @@
  * the script moves it. So a reply that is lost, late, doubled or wrong, at any
  * step, is a row of a table.
  *
- * Stands in for lock/single.c and base/dice.c, which tests with this header are
- * linked without, for clock_now and for answer_read: see SCRIPTED in the
- * Makefile. Chance always falls on the upper end.
+ * Stands in for the connections, as redis/way.h has them, for clock_now, for
+ * answer_read and for chance, which always falls on the upper end: see SCRIPTED
+ * in the Makefile.
  *
  * The words of a script:
  *
@@ -31,7 +31,8 @@
  *   @500          it is so late now
  *   try           what was sent, see `name_of`; `!` as a whole, `+` with the
  *                 next one in one write
- *   drop          the connection was given up
+ *   renew-again   the same on the second connection
+ *   drop          the connection was given up; drop-again: the second one
  *   =held         the new state, with why it failed or what a release came to
  *   until@29698   the lease is proven until then, or `unproven`
  *   ordered       the holder is asked to stop */
@@ -40,7 +41,6 @@
 
 #include <ctype.h>
 #include <stdlib.h>
-#include <sys/random.h>
 
 #include "lock/acquire.h"
 #include "lock/answer.h"
@@ -48,6 +48,7 @@
 #include "lock/lock.h"
 #include "lock/release.h"
 #include "lock/script.h"
+#include "redis/way.h"
 #include "tap.h"
 
 #define SCRIPTED_TOKEN "01234567-89ab-4def-8123-456789abcdef"
@@ -55,6 +56,7 @@
 
 /* The machine has been up for a while. */
 enum { SCRIPTED_BEGIN = 1000000 };
+#define SCRIPTED_HANG_UP "lost the connection to S: closed by the server"
 enum { SCRIPTED_SENT_MAX = 64, SCRIPTED_TRACE_MAX = 2048 };
 
 struct scripted_row {
@@ -75,24 +77,27 @@ struct scripted_row {
 		what, with, steps, trace, NULL \
 	}
 
-struct single {
-	int64_t now;
-	bool is_up, full, keeps;
-	bool asked_twice; /* and neither is answered */
+/* A connection to the server. */
+struct way {
+	bool is_used, is_up;
+};
+
+static struct scripted {
+	int64_t now, noted_at, rests_until;
+	bool full;
+	struct way ways[2];
 	struct sent {
+		struct way *way;
 		reply_handler *on_reply;
 		void *arg;
+		int tag;
 		bool is_ring;
 		bool answered;
 		int64_t at; /* CLOCK_NEVER while it cannot be written */
 	} sent[SCRIPTED_SENT_MAX];
 	size_t count;
 	char trace[SCRIPTED_TRACE_MAX];
-	int64_t noted_at;
-	int64_t rests_until;
-};
-
-static struct single scripted;
+} scripted;
 
 /* --- what is noted ---------------------------------------------------- */
 
@@ -128,7 +133,7 @@ is_late(const struct command *command)
 }
 
 static inline const char *
-name_of(const struct command *command, enum ask ask)
+name_of(const struct command *command)
 {
 	static const struct {
 		const struct script *script;
@@ -142,12 +147,10 @@ name_of(const struct command *command, enum ask ask)
 	    {&script_ring, "notify"}, {&script_order, "order"},
 	    {&script_heal, "heal"}};
 
-	if (ask == ASK_RENEW_AGAIN)
-		return "renew-again";
 	if (command->script == &script_release_exclusive)
-		return ask == ASK_SEND	  ? "free"
-		       : is_late(command) ? "late-release"
-					  : "release";
+		return command->on_reply == NULL ? "free"
+		       : is_late(command)	 ? "late-release"
+						 : "release";
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (names[i].script == command->script)
 			return names[i].name;
@@ -175,13 +178,6 @@ __wrap_clock_now(void)
 	return scripted.now;
 }
 
-int dice_fill(void *bytes, size_t size);
-int
-dice_fill(void *bytes, size_t size)
-{
-	return getrandom(bytes, size, 0) == (ssize_t)size ? 0 : -1;
-}
-
 /* What the reply that is being delivered says. */
 static const struct answer *said;
 
@@ -191,130 +187,140 @@ bool
 __wrap_answer_read(struct answer *answer, enum answer_to asked,
     const struct value *reply)
 {
-	(void)asked, (void)reply;
-	if (said != NULL)
+	bool is_read =
+	    said != NULL && reply != NULL && value_error(reply) == NULL;
+
+	(void)asked;
+	*answer = (struct answer){.outcome = ANSWER_NONE};
+	if (is_read)
 		*answer = *said;
-	return said != NULL;
+	return is_read;
 }
 
-int64_t dice_between(int64_t low, int64_t high);
+int64_t __wrap_dice_between(int64_t low, int64_t high);
 int64_t
-dice_between(int64_t low, int64_t high)
+__wrap_dice_between(int64_t low, int64_t high)
 {
 	(void)low;
 	return high;
 }
 
-struct single *
-single_new(struct loop *loop, const struct lock_config *config)
+struct way *__wrap_way_new(struct loop *loop, const struct endpoint *url,
+    const char *key);
+struct way *
+__wrap_way_new(struct loop *loop, const struct endpoint *url, const char *key)
 {
-	(void)loop, (void)config;
-	return &scripted;
+	struct way *way = &scripted.ways[scripted.ways[0].is_used];
+
+	(void)loop, (void)url, (void)key;
+	way->is_used = true;
+	return way;
 }
 
+void __wrap_way_free(struct way *way);
 void
-single_free(struct single *single)
+__wrap_way_free(struct way *way)
 {
-	(void)single;
+	(void)way;
 }
 
+int __wrap_way_send(struct way *way, const struct command *command);
 int
-single_send(struct single *single, const struct command *command, enum ask ask)
+__wrap_way_send(struct way *way, const struct command *command)
 {
-	const char *name = name_of(command, ask);
-	struct sent *sent = &single->sent[single->count];
+	const char *name = name_of(command);
 
 	if (is_companion(name))
 		return 0;
-	if (single->full) {
-		single->full = false;
+	if (scripted.full) {
+		scripted.full = false;
 		note("(%s)", name);
 		return -1;
 	}
-	note("%s%s%s", name, command->again != AGAIN_NO ? "!" : "",
-	    command->more ? "+" : "");
-	if (ask == ASK_RENEW_AGAIN)
-		single->asked_twice = true;
-	if (command->on_reply == NULL || ask == ASK_RENEW_AGAIN)
-		return 0;
-	*sent = (struct sent){.on_reply = command->on_reply,
-	    .arg = command->arg,
-	    .is_ring = strcmp(name, "BLPOP") == 0,
-	    .at = single->is_up ? single->now : CLOCK_NEVER};
-	single->count++;
+	note("%s%s%s%s", name, way == &scripted.ways[0] ? "" : "-again",
+	    command->again != AGAIN_NO ? "!" : "", command->more ? "+" : "");
+	way->is_up = way->is_up || way != &scripted.ways[0];
+	if (command->on_reply != NULL)
+		scripted.sent[scripted.count++] = (struct sent){.way = way,
+		    .on_reply = command->on_reply,
+		    .arg = command->arg,
+		    .tag = command->tag,
+		    .is_ring = strcmp(name, "BLPOP") == 0,
+		    .at = way->is_up ? scripted.now : CLOCK_NEVER};
 	return 0;
 }
 
+bool __wrap_way_is_up(const struct way *way);
 bool
-single_await_renewals(struct single *single, bool keep,
-    void (*on_quiet)(void *arg))
+__wrap_way_is_up(const struct way *way)
 {
-	(void)on_quiet;
-	return single->asked_twice || (keep && single->keeps);
+	return way->is_up;
 }
 
-bool
-single_is_up(const struct single *single)
-{
-	return single->is_up;
-}
-
+int64_t __wrap_way_rests_until(const struct way *way);
 int64_t
-single_rests_until(const struct single *single, const char **why)
+__wrap_way_rests_until(const struct way *way)
 {
-	*why = "lost the connection to S: closed by the server";
-	return single->rests_until;
+	(void)way;
+	return scripted.rests_until;
 }
 
 static void answer_none(struct sent *sent, bool permanent);
 
+/* All that is unanswered gets a reply before it returns. */
+void __wrap_way_drop(struct way *way);
 void
-single_reject(struct single *single)
+__wrap_way_drop(struct way *way)
+{
+	size_t count = scripted.count;
+
+	if (way->is_up || way == &scripted.ways[0])
+		note(way == &scripted.ways[0] ? "drop" : "drop-again");
+	way->is_up = false;
+	for (size_t i = 0; i < count; i++)
+		if (scripted.sent[i].way == way && !scripted.sent[i].answered)
+			answer_none(&scripted.sent[i], false);
+}
+
+/* Only where there are sentinels. */
+void __wrap_way_doubt(struct way *way);
+void
+__wrap_way_doubt(struct way *way)
+{
+	(void)way;
+}
+
+bool __wrap_way_has_moved(const struct way *way, const struct way *from);
+bool
+__wrap_way_has_moved(const struct way *way, const struct way *from)
+{
+	(void)way, (void)from;
+	return false;
+}
+
+void __wrap_way_reject(struct way *way);
+void
+__wrap_way_reject(struct way *way)
 {
 	note("reject");
-	single_drop(single);
+	__wrap_way_drop(way);
 }
 
-/* As server_drop: all that is unanswered gets a reply before it returns. */
-void
-single_drop(struct single *single)
-{
-	size_t count = single->count;
-
-	note("drop");
-	single->is_up = false;
-	for (size_t i = 0; i < count; i++)
-		if (!single->sent[i].answered)
-			answer_none(&single->sent[i], false);
-}
-
+const char *__wrap_way_error(const struct way *way);
 const char *
-single_error(const struct single *single)
+__wrap_way_error(const struct way *way)
 {
-	return single->is_up ? "" : "cannot connect to S";
+	return way->is_up			     ? ""
+	       : scripted.rests_until > scripted.now ? SCRIPTED_HANG_UP
+						     : "cannot connect to S";
 }
 
+const char *__wrap_way_label(const struct way *way);
 const char *
-single_label(const struct single *single)
+__wrap_way_label(const struct way *way)
 {
-	(void)single;
+	(void)way;
 	return "S";
-}
-
-/* These are for others than a lock. */
-struct way *
-single_server(const struct single *single)
-{
-	(void)single;
-	return NULL;
-}
-
-bool
-single_lacks_replicas(const struct reply *reply, int replicas,
-    char why[SINGLE_WORDS_MAX])
-{
-	(void)reply, (void)replicas, (void)why;
-	return false;
 }
 
 /* --- replies ---------------------------------------------------------- */
@@ -325,7 +331,6 @@ deliver(struct sent *sent, struct reply *reply)
 	reply->label = "S";
 	reply->sent_at = sent->at;
 	sent->answered = true;
-	scripted.asked_twice = false;
 	sent->on_reply(sent->arg, reply);
 }
 
@@ -368,20 +373,24 @@ answer_error(struct sent *sent, enum reply_kind kind, const char *words)
 	value_free(value);
 }
 
-/* That of a refused login, with the answer of the script all the same. */
+/* That of a refused login, with the answer of the script all the same; acks:
+ * that of WAIT, or NULL. */
 static inline void
 answer_value(struct sent *sent, const struct answer *answer,
-    enum reply_kind kind)
+    enum reply_kind kind, const char *acks)
 {
 	struct value *value =
 	    value_of(sent->is_ring ? "*2\r\n$1\r\nb\r\n$1\r\n1\r\n" : ":1\r\n");
 	struct reply reply = {.kind = kind,
 	    .value = value,
 	    .error = kind == REPLY_NO_ACCESS ? "NOPERM no permission" : NULL};
+	struct value *replicas = acks != NULL ? value_of(acks) : NULL;
 
 	said = answer;
+	reply.acks = replicas;
 	deliver(sent, &reply);
 	value_free(value);
+	value_free(replicas);
 }
 
 #define NOTIFIES .to_notify = {.count = 1, .names = {SCRIPTED_WAITER}}
@@ -461,17 +470,29 @@ answer_by(struct sent *sent, const char *word)
 	}
 	for (size_t i = 0; i < sizeof(replies) / sizeof(*replies); i++)
 		if (strcmp(word, replies[i].word) == 0) {
-			const struct lock *lock = sent->arg;
+			const struct lock_link *link = sent->arg;
 			struct answer answer = replies[i].answer;
 
 			answer.position = replies[i].position;
 			if (strcmp(word, "ordered") == 0)
-				memcpy(answer.ordered, lock->claim.token,
+				memcpy(answer.ordered, link->lock->claim.token,
 				    sizeof(answer.ordered));
-			answer_value(sent, &answer, kind);
+			answer_value(sent, &answer, kind, ":1\r\n");
 			return true;
 		}
 	return false;
+}
+
+/* A yes that too few replicas have. */
+static inline void
+answer_few(struct sent *sent)
+{
+	const struct answer answer = {.outcome = sent->tag == ANSWER_TO_RENEWAL
+						     ? ANSWER_RENEWED
+						     : ANSWER_GRANTED,
+	    .fence = "17"};
+
+	answer_value(sent, &answer, REPLY_VALUE, ":0\r\n");
 }
 
 /* Others: `silent` it may have been run, or not; `permanent` nor will the next;
@@ -482,8 +503,6 @@ static inline void
 answer_word(const char *word)
 {
 	struct sent *sent = question(&word);
-	struct reply few = {.kind = REPLY_TOO_FEW,
-	    .failure = "not safe on S: 0 of 1 replicas have it"};
 	struct reply again = {.kind = REPLY_ERROR,
 	    .error = "NOSCRIPT",
 	    .again = AGAIN_AS_TEXT};
@@ -502,9 +521,9 @@ answer_word(const char *word)
 	else if (strcmp(word, "again") == 0)
 		deliver(sent, &again);
 	else if (strcmp(word, "few") == 0)
-		deliver(sent, &few);
+		answer_few(sent);
 	else if (strcmp(word, "ring") == 0 || strcmp(word, "nonsense") == 0)
-		answer_value(sent, NULL, REPLY_VALUE);
+		answer_value(sent, NULL, REPLY_VALUE, NULL);
 	else if (*word == '-')
 		answer_error(sent, REPLY_ERROR, words + 1);
 	else if (strncmp(word, "no:-", 4) == 0)
@@ -606,7 +625,7 @@ step(struct lock *lock, const char *word)
 	else if (strcmp(word, "renew") == 0)
 		lease_renew(lock);
 	else if (strcmp(word, "up") == 0 || strcmp(word, "down") == 0)
-		scripted.is_up = *word == 'u';
+		scripted.ways[0].is_up = scripted.ways[1].is_up = *word == 'u';
 	else if (strncmp(word, "rest", 4) == 0)
 		scripted.rests_until = scripted.now + atoll(word + 4);
 	else if (strcmp(word, "plant") == 0)
@@ -667,9 +686,9 @@ play(const struct scripted_row *row)
 	struct lock lock;
 	char steps[400];
 
-	scripted = (struct single){.now = SCRIPTED_BEGIN,
+	scripted = (struct scripted){.now = SCRIPTED_BEGIN,
 	    .noted_at = SCRIPTED_BEGIN,
-	    .is_up = !has_word(with, "down")};
+	    .ways[0].is_up = !has_word(with, "down")};
 	loop_init(&loop);
 	lock_init(&lock, &loop, &config);
 	note_state(&lock);
