@@ -83,7 +83,7 @@ complete -c rlockrun -n __rlockrun_no_command -s s -l shared -d 'Share the lock 
 complete -c rlockrun -n __rlockrun_no_command -s p -l permits -x -d 'At most N holders at a time'
 complete -c rlockrun -n __rlockrun_no_command -s t -l ttl -x -d 'Lease, renewed while the job runs'
 complete -c rlockrun -n __rlockrun_no_command -l min-hold -x -d 'Keep the lock at least this long'
-complete -c rlockrun -n __rlockrun_no_command -l keep-history -x -d 'Remember the last ten runs this long'
+complete -c rlockrun -n __rlockrun_no_command -l keep-history -x -d 'Remember the last ten runs so long'
 complete -c rlockrun -n __rlockrun_no_command -l once-per -x -d 'Do not run so soon after a success'
 complete -c rlockrun -n __rlockrun_no_command -l once-id -x -d 'Do not run if the last success had this id'
 complete -c rlockrun -n __rlockrun_no_command -l expect -x -d 'A success is due this often, for --check'

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "admin/look.h"
 #include "base/escape.h"
 #include "base/exitcode.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/moment.h"
 #include "sink/holder_text.h"
 
 /* What `rlockrun-locks(7)` lists as reasons. */
@@ -159,9 +159,9 @@ print_note(const struct look *look, const struct look_note *note)
 	char at[48], by_at[48] = "?";
 	char *text, *escaped;
 
-	look_describe_time(note->at_ms, look->now_ms, at, sizeof(at));
+	moment_describe_time(note->at_ms - look->now_ms, at, sizeof(at));
 	if (note->by_at_ms > 0)
-		look_describe_time(note->by_at_ms, look->now_ms, by_at,
+		moment_describe_time(note->by_at_ms - look->now_ms, by_at,
 		    sizeof(by_at));
 	text = is_skip(note)		   ? describe_skip(note, by_at)
 	       : note->what == NOTED_PAUSE ? describe_pause(note, by_at, at)
@@ -243,8 +243,7 @@ json_skips(const struct look *look)
 }
 
 static void
-json_act(const struct look *look, enum look_noted what, const char *name,
-    const char *other)
+json_act(const struct look *look, const char *name, enum look_noted what)
 {
 	const struct look_note *note = NULL;
 
@@ -258,7 +257,7 @@ json_act(const struct look *look, enum look_noted what, const char *name,
 	}
 	printf("{\"at_ms\":%lld", (long long)note->at_ms);
 	json_who(&note->who);
-	json_other(note, other, "start_ms");
+	json_other(note, "holder", "start_ms");
 	printf("}");
 }
 
@@ -266,7 +265,7 @@ void
 notes_print_json(const struct look *look)
 {
 	json_skips(look);
-	json_act(look, NOTED_PAUSE, "last_pause", "pause");
-	json_act(look, NOTED_ORDER, "last_order", "holder");
-	json_act(look, NOTED_FORCE, "last_force", "holder");
+	json_act(look, "last_pause", NOTED_PAUSE);
+	json_act(look, "last_order", NOTED_ORDER);
+	json_act(look, "last_force", NOTED_FORCE);
 }

@@ -403,6 +403,13 @@ leave(struct pause *pause)
 
 /* --- the result --------------------------------------------------------- */
 
+/* Otherwise it is the name of one lock. */
+static bool
+is_pattern(const char *glob)
+{
+	return strpbrk(glob, "*?[\\") != NULL;
+}
+
 static void
 print_target(const struct client *client, const struct target *target)
 {
@@ -470,6 +477,11 @@ report_all(struct pause *pause)
 	if (count > 0)
 		client_emit(client, (struct event){.type = EVENT_PAUSES_SET,
 					.count = count,
+					.why = is_pattern(client->opts->glob)
+						   ? "locks that never ran are "
+						     "not covered unless -k "
+						     "names them"
+						   : NULL,
 					.server = place});
 	return result;
 }
@@ -502,25 +514,34 @@ pause_targets(struct pause *pause)
 	return result != EXITCODE_OK ? result : output;
 }
 
+/* NULL, or why nothing is paused. */
+static const char *
+find_mistake(const struct pause *pause)
+{
+	if (pause->found_count > PAUSE_LOCKS)
+		return "more than 1000 locks match";
+	if (pause->found_count > 0)
+		return NULL;
+	return is_pattern(pause->client->opts->glob)
+		   ? "no known lock matches; -k pauses one that has never run"
+		   : "no such lock is known; if it has never run, name it "
+		     "with -k, too";
+}
+
 static int
 pause_found(struct pause *pause)
 {
-	struct event none = {.type = EVENT_ENDING,
+	struct event mistake = {.type = EVENT_ENDING,
 	    .ending = ENDING_MISCONFIGURED,
 	    .name = pause->client->opts->glob,
 	    .status = EXITCODE_USAGE};
-
 	size_t count;
 
 	sort_found(pause);
 	count = pause->found_count;
-	if (count == 0 || count > PAUSE_LOCKS) {
-		none.why =
-		    count == 0
-			? "no known lock matches; -k pauses one that has "
-			  "never run"
-			: "more than 1000 locks match";
-		client_emit(pause->client, none);
+	mistake.why = find_mistake(pause);
+	if (mistake.why != NULL) {
+		client_emit(pause->client, mistake);
 		return EXITCODE_USAGE;
 	}
 	pause->targets = mem_alloc(count * sizeof(*pause->targets));

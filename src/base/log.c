@@ -73,12 +73,6 @@ log_raw(const char *line, size_t length)
 		return; /* there is no other place to report it */
 }
 
-static void
-send_message(const struct message *message)
-{
-	log_raw(message->text, message->length);
-}
-
 /* "rlockrun: text", in place of a progress line. error: an errno whose words
  * follow, or 0. */
 LOG_FORMAT(2, 0)
@@ -100,7 +94,7 @@ log_message(int error, const char *format, va_list arguments)
 		append_safe(&message, strerror(error));
 	}
 	message.text[message.length++] = '\n';
-	send_message(&message);
+	log_raw(message.text, message.length);
 	errno = saved_errno;
 }
 
@@ -134,7 +128,7 @@ log_progress(const char *text, size_t columns)
 		fits = width <= columns && append_text(&message, out, length);
 		columns -= fits ? width : 0;
 	}
-	send_message(&message);
+	log_raw(message.text, message.length);
 }
 
 void
@@ -146,7 +140,7 @@ log_progress_end(void)
 		return;
 	in_progress = false;
 	append_text(&message, ERASE_LINE, strlen(ERASE_LINE));
-	send_message(&message);
+	log_raw(message.text, message.length);
 }
 
 void

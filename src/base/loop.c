@@ -113,18 +113,6 @@ nearest_timer(const struct loop *loop)
 	return nearest;
 }
 
-static int
-arm_timer(struct loop *loop)
-{
-	const struct loop_timer *nearest = nearest_timer(loop);
-	int64_t at = nearest == NULL ? CLOCK_NEVER : nearest->at;
-
-	if (at == loop->armed_at)
-		return 0;
-	loop->armed_at = at;
-	return clock_arm(loop->timer_fd, at);
-}
-
 /* False without memory for all descriptors at once. */
 static bool
 has_poll_room(struct loop *loop)
@@ -264,9 +252,16 @@ dispatch_idle(struct loop *loop, bool busy)
 int
 loop_turn(struct loop *loop)
 {
+	const struct loop_timer *nearest = nearest_timer(loop);
+	int64_t at = nearest == NULL ? CLOCK_NEVER : nearest->at;
 	bool busy;
 
-	if (arm_timer(loop) == -1 || poll_events(loop, idle_in_ms(loop)) == -1)
+	if (at != loop->armed_at) {
+		loop->armed_at = at;
+		if (clock_arm(loop->timer_fd, at) == -1)
+			return -1;
+	}
+	if (poll_events(loop, idle_in_ms(loop)) == -1)
 		return -1;
 	loop->now = clock_now();
 	loop->late_ms = 0;

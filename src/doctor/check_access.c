@@ -497,7 +497,7 @@ judge_rules(struct rules *rules)
 
 	/* Without -k nobody knows which names the rules should permit. */
 	if (partial) {
-		findings_add(findings, FINDING_NOTE, "access-keys",
+		findings_add(findings, FINDING_UNKNOWN, "access-keys",
 		    "name a lock by -k",
 		    "the rules permit certain keys only, and not \"%s\", so "
 		    "those of locks are not examined",

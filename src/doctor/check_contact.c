@@ -41,8 +41,7 @@ add_failure(struct visit *visit, int severity, const char *check,
 	char *text = mem_strdup(question->error);
 	const char *advice = silent ? cut_advice(text) : reply_advise(text);
 
-	findings_add(visit->findings, severity, check, advice, "%s%s%s",
-	    visit->is_replica ? "not checked: " : "",
+	findings_add(visit->findings, severity, check, advice, "%s%s",
 	    silent ? "" : "the server refuses us: ", text);
 	free(text);
 }
@@ -61,7 +60,7 @@ add_unreached(struct visit *visit, const struct question *question)
 		       question->verdict != VERDICT_RETRY;
 
 	add_failure(visit,
-	    visit->is_replica ? FINDING_NOTE
+	    visit->is_replica ? FINDING_UNKNOWN
 	    : refused	      ? EXITCODE_REFUSED
 			      : EXITCODE_UNAVAILABLE,
 	    "reach", question);
@@ -107,6 +106,8 @@ take_sample(struct visit *visit, struct check_sample *sample)
 		add_unreached(visit, &question);
 		answered = false;
 	}
+	if (question.error != NULL && reply_is(question.error, "NOPERM"))
+		visit->samples.is_denied = true;
 	*sample = (struct check_sample){.sent_us = question.sent_us,
 	    .took_us = question.took_us,
 	    .time_us = read_time(question.value)};
@@ -121,7 +122,7 @@ check_contact_measure(struct visit *visit)
 	struct check_samples *samples = &visit->samples;
 	struct check_sample connected;
 
-	samples->count = 0;
+	*samples = (struct check_samples){.count = 0};
 	if (!take_sample(visit, &connected))
 		return false;
 	for (; samples->count < CHECK_PROBES; samples->count++)
@@ -215,7 +216,9 @@ add_difference(const struct visit *visit)
 	bool far;
 
 	if (!offset.is_known) {
-		findings_add(visit->findings, FINDING_NOTE, "clock", NULL,
+		findings_add(visit->findings, FINDING_UNKNOWN, "clock",
+		    visit->samples.is_denied ? "permit +time"
+					     : "keep both clocks by NTP",
 		    "the server does not say its time");
 		return;
 	}

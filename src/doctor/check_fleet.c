@@ -55,10 +55,10 @@ note_unknown(struct findings *findings, const struct question *question,
 {
 	const char *error = question->error;
 
-	findings_add(findings, FINDING_NOTE, check, NULL, "%s%s%.256s", what,
-	    error != NULL ? ": " : "", error != NULL ? error : "");
+	findings_add(findings, FINDING_UNKNOWN, check, CHECK_SEE, "%s%s%.256s",
+	    what, error != NULL ? ": " : "", error != NULL ? error : "");
 	if (error != NULL && reply_is(error, "NOPERM"))
-		findings_set_remedy(findings, "permit it: %s", rule);
+		findings_set_remedy(findings, "permit %s", rule);
 }
 
 bool
@@ -195,6 +195,17 @@ note_replicas(struct visit *pattern, const struct value *list)
 	}
 }
 
+/* Nor then, mostly, which replicas it knows. */
+static void
+note_no_quorum(const struct poll *poll, const char *error)
+{
+	bool denied = error != NULL && reply_is(error, "NOPERM");
+
+	findings_add(poll->findings, FINDING_UNKNOWN, "sentinels",
+	    denied ? "permit +sentinel" : "use a sentinel that knows CKQUORUM",
+	    "%.256s: it does not say whether it has a quorum", poll->label);
+}
+
 static void
 ask_sentinel(struct poll *poll, struct visit *visit, struct visit *pattern)
 {
@@ -217,10 +228,12 @@ ask_sentinel(struct poll *poll, struct visit *visit, struct visit *pattern)
 			warn_of(poll, "it does not reach the primary",
 			    "check the primary, and the network between them");
 		if (questions[2].outcome == QUESTION_FAILED &&
-		    strncmp(questions[2].error, "NOQUORUM", 8) == 0)
+		    reply_is(questions[2].error, "NOQUORUM"))
 			warn_of(poll, questions[2].error,
 			    "start the missing sentinels: until then nothing "
 			    "replaces a primary that dies");
+		else if (questions[2].outcome != QUESTION_ANSWERED)
+			note_no_quorum(poll, questions[2].error);
 		note_replicas(pattern, questions[3].value);
 	} else if (questions[0].outcome == QUESTION_SILENT) {
 		/* That names the sentinel already. */
@@ -238,7 +251,8 @@ check_fleet_sentinels(struct visit *pattern, const struct endpoint *endpoint)
 {
 	struct findings *findings = pattern->findings;
 	struct poll poll = {.master = endpoint->master, .findings = findings};
-	size_t before = findings_count(findings, FINDING_WARNING);
+	size_t before = findings_count(findings, FINDING_WARNING) +
+			findings_count(findings, FINDING_UNKNOWN);
 
 	for (size_t i = 0; i < endpoint->host_count; i++) {
 		struct visit one = *pattern;
@@ -248,7 +262,9 @@ check_fleet_sentinels(struct visit *pattern, const struct endpoint *endpoint)
 		ask_sentinel(&poll, &one, pattern);
 		enquiry_end(&one.enquiry);
 	}
-	if (findings_count(findings, FINDING_WARNING) == before)
+	if (findings_count(findings, FINDING_WARNING) +
+		findings_count(findings, FINDING_UNKNOWN) ==
+	    before)
 		findings_add(findings, FINDING_OK, "sentinels", NULL,
 		    "%zu agree on %s", poll.replied, poll.address);
 	if (endpoint->host_count < SENTINELS_ENOUGH)
@@ -357,11 +373,36 @@ is_old_enough(const struct fleet *fleet, const struct check_identity *one)
 	return false;
 }
 
+/* Adds what the server does not say, which then is not as it should be. */
+static bool
+is_told(const struct fleet *fleet, const struct check_identity *one,
+    const char *check, bool is_known)
+{
+	bool is_clock = strcmp(check, "clocks") == 0;
+
+	if (!is_known)
+		findings_add(fleet->findings, FINDING_UNKNOWN, check,
+		    is_clock ? "permit +time" : "permit +info",
+		    "%.256s does not say its %s", one->label,
+		    is_clock			   ? "time"
+		    : strcmp(check, "uptime") == 0 ? "uptime"
+						   : "run_id");
+	return is_known;
+}
+
 static void
 compare_all(const struct fleet *fleet)
 {
 	bool apart = true, alike = true, old = true;
 
+	for (size_t i = 0; i < fleet->count; i++) {
+		const struct check_identity *one = &fleet->list[i];
+
+		apart &=
+		    is_told(fleet, one, "same-server", *one->run_id != '\0');
+		alike &= is_told(fleet, one, "clocks", one->clock.is_known);
+		old &= is_told(fleet, one, "uptime", one->uptime_s >= 0);
+	}
 	for (size_t i = 0; i < fleet->count; i++)
 		for (size_t j = 0; j < i; j++) {
 			apart &=

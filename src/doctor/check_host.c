@@ -162,7 +162,7 @@ check_processes(struct findings *findings)
 	}
 	used = count_processes();
 	if (used < 0)
-		findings_add(findings, FINDING_NOTE, "processes", NULL,
+		findings_add(findings, FINDING_UNKNOWN, "processes", NULL,
 		    "how many are in use is not known, the limit is %ju", most);
 	else if (most >= (uintmax_t)used + PROCESSES_SPARE)
 		findings_add(findings, FINDING_OK, "processes", NULL,

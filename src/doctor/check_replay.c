@@ -154,9 +154,11 @@ check_replay(struct visit *visit, char **facts)
 	bool answered =
 	    ask_names(visit, &replay) &&
 	    (info_number(*facts, "major") < 6 || ask_user(visit, &replay));
-	char *more = mem_printf("%sreplay_unknown:%.256s\nrenamed:%s\n"
-				"replay_lacks:%s\n",
-	    *facts, replay.unknown != NULL ? replay.unknown : "",
+	const char *unknown = replay.unknown != NULL ? replay.unknown : "";
+	char *more = mem_printf("%sreplay_unknown:%.256s\nsee_acl:%s\n"
+				"renamed:%s\nreplay_lacks:%s\n",
+	    *facts, unknown,
+	    reply_is(unknown, "NOPERM") ? "permit +acl|dryrun" : CHECK_SEE,
 	    replay.renamed != NULL ? replay.renamed : "",
 	    replay.lacks != NULL ? replay.lacks : "");
 

@@ -95,6 +95,12 @@ find_replicas(struct replicas *replicas)
 		if (read_replica(line, &replicas->list[replicas->count]))
 			replicas->count++;
 	}
+	if ((size_t)count > replicas->count)
+		findings_add(replicas->primary->findings, FINDING_UNKNOWN,
+		    "replica", CHECK_SEE,
+		    "the server does not say where %" PRId64 " of its replicas "
+		    "are",
+		    count - (int64_t)replicas->count);
 	for (size_t i = 0; i < replicas->count; i++)
 		ask_replica(replicas, &replicas->list[i]);
 }
@@ -111,9 +117,13 @@ judge_clock(const struct replicas *replicas,
 	int64_t ahead_us = replica->clock.us - clock.us;
 	int64_t ttl_us = primary->enquiry.opts->ttl_ms * 1000;
 
-	if (!clock.is_known || !replica->clock.is_known ||
-	    llabs(ahead_us) <=
-		FAR_US + clock.error_us + replica->clock.error_us)
+	if (!replica->clock.is_known)
+		findings_add(primary->findings, FINDING_UNKNOWN, "clock",
+		    "permit +time there", "the replica does not say its time");
+	if (!clock.is_known || !replica->clock.is_known)
+		return false;
+	if (llabs(ahead_us) <=
+	    FAR_US + clock.error_us + replica->clock.error_us)
 		return true;
 	findings_add(primary->findings,
 	    ahead_us < 0 ? FINDING_NOTE : FINDING_WARNING, "clock",

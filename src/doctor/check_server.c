@@ -65,20 +65,20 @@ static const struct row useless[] = {
 static const struct row usual[] = {
 	{"info", FINDING_NOTE, "no_info info_denied",
 	    "INFO is not available, so much is not known: {no_info}",
-	    "permit it: +info"},
+	    "permit +info"},
 	{"info", FINDING_NOTE, "no_info",
 	    "INFO is not available, so much is not known: {no_info}", ""},
 	{"config", FINDING_NOTE, "no_config config_denied",
 	    "CONFIG GET is not available, so some settings are not known: "
-	    "{no_config}", "permit it: +config|get"},
+	    "{no_config}", "permit +config|get"},
 	{"config", FINDING_NOTE, "no_config",
 	    "CONFIG GET is not available, so some settings are not known: "
 	    "{no_config}", ""},
 
 	{"version", FINDING_OK, "valkey_version", "Valkey {valkey_version}", ""},
 	{"version", FINDING_OK, "redict_version", "Redict {redict_version}", ""},
-	{"version", FINDING_NOTE, "!major",
-	    "the server does not say which version it is", ""},
+	{"version", FINDING_UNKNOWN, "!major",
+	    "the server does not say which version it is", "{see_info}"},
 	{"version", FINDING_WARNING, "major<5",
 	    "Redis {redis_version} is older than Redis 5",
 	    "install Redis 5 or newer, or Valkey"},
@@ -100,6 +100,8 @@ static const struct row usual[] = {
 	{"primary", EXITCODE_UNAVAILABLE, "crdt_config_version",
 	    "an Active-Active database: each of its members grants the same "
 	    "lock", "use a database of one region"},
+	{"primary", FINDING_UNKNOWN, "!role",
+	    "the server does not say whether it is a primary", "{see_info}"},
 
 };
 
@@ -107,9 +109,9 @@ static const struct row usual[] = {
 static const struct row kept[] = {
 	/* Helper keys and locks all have a ttl, so that volatile-* is no
 	 * better. */
-	{"eviction", FINDING_NOTE, "!maxmemory_policy",
+	{"eviction", FINDING_UNKNOWN, "!maxmemory_policy",
 	    "the server does not say its maxmemory-policy",
-	    "make sure that it is noeviction"},
+	    "{see_info}: it must be noeviction"},
 	{"eviction", FINDING_OK, "maxmemory_policy=noeviction",
 	    "maxmemory-policy is noeviction", ""},
 	{"eviction", FINDING_NOTE, "maxmemory=0", "maxmemory-policy is "
@@ -126,20 +128,20 @@ static const struct row kept[] = {
 	    "aof_enabled=1 appendfsync=always !flawed",
 	    "appendonly is yes and appendfsync always: a restart loses no "
 	    "lock, if its file says so, too", ""},
-	{"persistence", FINDING_NOTE, "!aof_enabled=0 !aof_enabled=1",
-	    "the server does not say what it stores on disk",
-	    "find out what a restart would lose"},
 	{"persistence", FINDING_OK, "abstains",
 	    "after a restart the server abstains for --min-uptime", ""},
+	{"persistence", FINDING_UNKNOWN, "!aof_enabled=0 !aof_enabled=1",
+	    "the server does not say what it stores on disk",
+	    "{see_info}: a restart must lose nothing"},
 	{"persistence", EXITCODE_UNAVAILABLE, "aof_enabled=1 replay_lacks",
 	    "a restart loses locks: the append-only file is replayed as user "
 	    "default, who may not {replay_lacks}", PERMIT_REPLAY},
 	{"persistence", FINDING_NOTE, "aof_enabled=1 renamed",
 	    "{renamed} is renamed or removed: the server will not start from "
 	    "its append-only file", "take the rename-command out of {file}"},
-	{"persistence", FINDING_NOTE, "aof_enabled=1 !appendfsync",
+	{"persistence", FINDING_UNKNOWN, "aof_enabled=1 !appendfsync",
 	    "appendonly is yes; the server does not say its appendfsync",
-	    "make sure that it is always or everysec"},
+	    "{see_config}: it must be always, or everysec at least"},
 	{"persistence", FINDING_WARNING, "aof_enabled=1 appendfsync=no",
 	    "appendfsync is no: if the machine crashes, the locks of the last "
 	    "half minute are lost", SET("appendfsync", "always")},
@@ -170,9 +172,9 @@ static const struct row kept[] = {
 	{"replay", FINDING_NOTE, "aof_enabled=0 replay_lacks !abstains",
 	    "user default may not {replay_lacks}: with appendonly yes a "
 	    "restart would lose locks", PERMIT_REPLAY},
-	{"replay", FINDING_NOTE, "aof_enabled=1 replay_unknown !abstains",
-	    "not checked: whether user default may replay the append-only "
-	    "file", "permit it: +acl|dryrun"},
+	{"replay", FINDING_UNKNOWN, "aof_enabled=1 replay_unknown !abstains",
+	    "the server does not say whether user default may replay the "
+	    "append-only file", "{see_acl}"},
 	/* Then it refuses what writes, or does not store it. */
 	{"disk", FINDING_WARNING, "aof_enabled=1 aof_last_write_status=err",
 	    "the last write to its append-only file has failed",
@@ -191,8 +193,8 @@ static const struct row others[] = {
 	{"replicas", EXITCODE_UNAVAILABLE, "too_few",
 	    "{online} replicas are online, --wait-replicas requires {wanted}",
 	    "start replicas, or lower the number"},
-	{"replicas", FINDING_NOTE, "!online",
-	    "the server does not say whether it has replicas", ""},
+	{"replicas", FINDING_UNKNOWN, "!online",
+	    "the server does not say whether it has replicas", "{see_info}"},
 	{"replicas", FINDING_OK, "wanted",
 	    "{online} online; --wait-replicas waits for {wanted}", ""},
 	{"replicas", FINDING_NOTE, "online=0 fails_over",
@@ -207,9 +209,10 @@ static const struct row others[] = {
 	    "{offline} of {connected_slaves} replicas are not online", ""},
 	/* A primary that is cut off from the others grants locks until it
 	 * notices, and the new primary grants the same ones. */
-	{"min-replicas", FINDING_NOTE,
+	{"min-replicas", FINDING_UNKNOWN,
 	    "replicated fails_over !min-replicas-to-write",
-	    "the server does not say its min-replicas-to-write", ""},
+	    "the server does not say its min-replicas-to-write",
+	    "{see_config}: it must be 1 or more"},
 	{"min-replicas", FINDING_WARNING, "replicated fails_over "
 	    "!min-replicas-to-write=0 min-replicas-max-lag=0",
 	    "min-replicas-max-lag is 0: that switches min-replicas-to-write "
@@ -222,8 +225,9 @@ static const struct row others[] = {
 	{"min-replicas", FINDING_WARNING, "replicated fails_over", CUT_OFF,
 	    SET("min-replicas-to-write", "1")},
 
-	{"clients", FINDING_NOTE, "!left",
-	    "the server does not say how many clients it admits", ""},
+	{"clients", FINDING_UNKNOWN, "!left",
+	    "the server does not say how many clients it admits",
+	    "{see_info}"},
 	/* Since it was started, or since CONFIG RESETSTAT. */
 	{"clients", FINDING_WARNING, "evicted_clients !evicted_clients=0",
 	    "evicted_clients is {evicted_clients}: the server hangs up on "
@@ -234,8 +238,8 @@ static const struct row others[] = {
 };
 /* Of a replica, before what it keeps. */
 static const struct row replicated[] = {
-	{"reach", FINDING_NOTE, "loading=1",
-	    "not checked: it is loading its data", ""},
+	{"reach", FINDING_UNKNOWN, "loading=1", "it is loading its data",
+	    "wait until it has finished"},
 	{"read-only", FINDING_WARNING, "role=slave slave_read_only=0",
 	    "it accepts writes: who reaches it gets a lock beside those of "
 	    "its primary", SET("replica-read-only", "yes")},
@@ -388,13 +392,13 @@ put_number(char **facts, const char *name, bool is_known, int64_t number)
 		put(facts, "%s:%" PRId64 "\n", name, number);
 }
 
-/* Why something is not known. */
+/* Why something is not known, and the rule that would let one look. */
 static void
-put_error(char **facts, const char *what, const char *error)
+put_error(char **facts, const char *what, const char *error, const char *rule)
 {
 	put(facts, "no_%s:%.256s\n", what, error);
 	if (reply_is(error, "NOPERM"))
-		put(facts, "%s_denied:1\n", what);
+		put(facts, "%s_denied:1\nsee_%s:permit %s\n", what, what, rule);
 }
 
 /* The answer to CONFIG GET. */
@@ -412,7 +416,7 @@ put_setting(char **facts, const struct question *question)
 	else if (value != NULL)
 		put(facts, "%s:%s\n", name, value);
 	else if (question->error != NULL)
-		put_error(facts, "config", question->error);
+		put_error(facts, "config", question->error, "+config|get");
 }
 
 /* The mode and the version, by the words of Redis, of Valkey and of Redict. */
@@ -520,7 +524,8 @@ gather_facts(const struct visit *visit, const struct question *questions,
 		put(&facts, "%s\n", info);
 	else
 		put_error(&facts, "info",
-		    error != NULL ? error : "its reply is no text");
+		    error != NULL ? error : "its reply is no text", "+info");
+	put(&facts, "see_info:" CHECK_SEE "\nsee_config:" CHECK_SEE "\n");
 	put_kind(&facts, visit);
 	put_resources(&facts);
 	if (info != NULL)

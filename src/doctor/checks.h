@@ -26,6 +26,7 @@ struct check_samples {
 	/* One more, right before the end. */
 	struct check_sample list[CHECK_PROBES + 1];
 	size_t count;
+	bool is_denied; /* by the access rules */
 };
 
 /* By how much the server's clock is ahead of clock_now_us. */
@@ -64,6 +65,9 @@ struct visit {
 	/* The command that makes ACL SETUSER outlast a restart. */
 	char save_rules[64];
 };
+
+/* Where one finds what the server does not say, if no access rule hides it. */
+#define CHECK_SEE "look into its configuration, or at its provider's page"
 
 /* As long as nobody knows whether the server has an aclfile. */
 #define CHECK_SAVE_RULES "ACL SAVE with an aclfile, else CONFIG REWRITE"
@@ -120,7 +124,8 @@ void check_replicas(struct visit *visit);
 
 /* Adds facts, each with a value only if there is one:
  *   replay_lacks    what user default may not do, as whom the server does it
- *   replay_unknown  why that is not known
+ *   replay_unknown  why that is not known, and
+ *   see_acl         what would let one look
  *   renamed         a command that the file has and the server lacks */
 bool check_replay(struct visit *visit, char **facts);
 

@@ -67,6 +67,10 @@ examine_endpoint(struct doctor *doctor, const struct endpoint *endpoint)
 	    .scratch = scratch,
 	    .save_rules = CHECK_SAVE_RULES};
 	doctor->findings.subject = endpoint->label;
+	if (endpoint->is_default)
+		findings_add(&doctor->findings, FINDING_WARNING, "server",
+		    "put \"redis = URL\" into /etc/rlockrun.conf",
+		    OPTS_NO_SERVER);
 	if (endpoint->master != NULL)
 		check_fleet_sentinels(visit, endpoint);
 	enquiry_begin(&visit->enquiry, endpoint, scratch);

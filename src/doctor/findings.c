@@ -19,6 +19,7 @@ static const struct {
 } severities[] = {
     [FINDING_OK] = {"ok", "\033[32m"},
     [FINDING_NOTE] = {"note", "\033[36m"},
+    [FINDING_UNKNOWN] = {"unknown", "\033[35m"},
     [FINDING_WARNING] = {"warning", "\033[33m"},
     [FINDING_ERROR] = {"error", "\033[31m"},
 };
@@ -142,13 +143,53 @@ put_count(size_t count, const char *noun, const char *separator)
 	printf("%s%zu %s%s", separator, count, noun, count == 1 ? "" : "s");
 }
 
+/* The next check from that index on which found that something is unknown, each
+ * once, also if several servers do not say it; or NULL. */
+static const char *
+next_unknown(const struct findings *findings, size_t *at)
+{
+	while (*at < findings->count) {
+		const struct finding *one = &findings->list[(*at)++];
+		const struct finding *same = findings->list;
+
+		if (one->severity != FINDING_UNKNOWN)
+			continue;
+		while (same->severity != FINDING_UNKNOWN ||
+		       strcmp(same->check, one->check) != 0)
+			same++;
+		if (same == one)
+			return one->check;
+	}
+	return NULL;
+}
+
+static void
+put_unknown(const struct findings *findings)
+{
+	const char *check, *separator = ": ";
+	size_t at = 0, count = 0;
+
+	while (next_unknown(findings, &at) != NULL)
+		count++;
+	if (count == 0)
+		return;
+	printf(", %zu not checked", count);
+	for (at = 0; (check = next_unknown(findings, &at)) != NULL;
+	     separator = ", ")
+		printf("%s%s", separator, check);
+}
+
 void
 findings_print_summary(const struct findings *findings)
 {
+	size_t notes = findings_count(findings, FINDING_NOTE);
+
 	putchar('\n');
 	put_count(findings_count(findings, FINDING_ERROR), "error", "");
 	put_count(findings_count(findings, FINDING_WARNING), "warning", ", ");
-	put_count(findings_count(findings, FINDING_NOTE), "note", ", ");
+	if (notes > 0)
+		put_count(notes, "note", ", ");
+	put_unknown(findings);
 	putchar('\n');
 }
 
@@ -157,6 +198,9 @@ findings_print_summary(const struct findings *findings)
 void
 findings_print_json(const struct findings *findings, int status)
 {
+	const char *check, *separator = "";
+	size_t at = 0;
+
 	fputs("{\"findings\":[", stdout);
 	for (size_t i = 0; i < findings->count; i++) {
 		const struct finding *finding = &findings->list[i];
@@ -173,8 +217,13 @@ findings_print_json(const struct findings *findings, int status)
 		putchar('}');
 	}
 	printf("],\"errors\":%zu,\"warnings\":%zu,\"notes\":%zu,"
-	       "\"status\":%d}\n",
+	       "\"unknown\":[",
 	    findings_count(findings, FINDING_ERROR),
 	    findings_count(findings, FINDING_WARNING),
-	    findings_count(findings, FINDING_NOTE), status);
+	    findings_count(findings, FINDING_NOTE));
+	for (; (check = next_unknown(findings, &at)) != NULL; separator = ",") {
+		fputs(separator, stdout);
+		json_string(stdout, check, JSON_WHOLE);
+	}
+	printf("],\"status\":%d}\n", status);
 }

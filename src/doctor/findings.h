@@ -9,7 +9,8 @@
  * in its place, which is above all of these. */
 enum {
 	FINDING_OK,
-	FINDING_NOTE,	 /* worth knowing, or not to be found out */
+	FINDING_NOTE,	 /* worth knowing */
+	FINDING_UNKNOWN, /* not checked, as the server does not say it */
 	FINDING_WARNING, /* a promise depends on it */
 	FINDING_ERROR,	 /* no run would get a lock, or the server loses it */
 };
@@ -45,7 +46,7 @@ int findings_status(const struct findings *findings, size_t from);
 
 /* Prints those from that index on, below their subjects; */
 void findings_print(const struct findings *findings, size_t from);
-/* at the end, how many there are; */
+/* at the end, how many there are, and what was not checked; */
 void findings_print_summary(const struct findings *findings);
 /* or all of it as JSON. ferror(3) on stdout shows a failure. */
 void findings_print_json(const struct findings *findings, int status);

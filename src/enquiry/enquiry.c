@@ -48,42 +48,30 @@ enquiry_end(struct enquiry *enquiry)
 static void send_question(struct question *question, enum again again,
     bool more);
 
+/* What came of a question that is not asked again. */
 static void
-on_question_reply(void *arg, const struct reply *reply)
+finish_question(struct question *question, const struct reply *reply)
 {
-	struct question *question = arg;
-	struct enquiry *enquiry = question->enquiry;
+	int replicas = question->enquiry->replicas;
 	const char *error = reply->error;
 	char why[1024];
 
-	question->verdict = reply_judge(reply);
-	if (question->verdict == VERDICT_AGAIN &&
-	    question->repeats++ < REPEATS_MAX &&
-	    clock_now() < question->deadline) {
-		send_question(question, reply->again, false);
-		return;
-	}
-	if (reply->kind == REPLY_NO_ACCESS &&
-	    question->verdict == VERDICT_AGAIN)
-		question->verdict = VERDICT_REFUSED; /* redirected too often */
-	enquiry->unanswered--;
-	enquiry->heard_at = clock_now();
-	question->took_us = clock_now_us() - question->sent_us;
-	question->label = reply->label;
-	if (question->verdict == VERDICT_AGAIN) {
+	if (reply->kind == REPLY_NO_ACCESS) {
+		question->outcome = QUESTION_REFUSED;
+		if (question->verdict == VERDICT_AGAIN)
+			question->verdict = VERDICT_REFUSED;
+	} else if (question->verdict == VERDICT_AGAIN) {
 		question->outcome = QUESTION_SILENT;
 		snprintf(why, sizeof(why),
 		    "redirected too often, last by %.960s", reply->label);
 		error = why;
-	} else if (reply->kind == REPLY_NO_ACCESS) {
-		question->outcome = QUESTION_REFUSED;
 	} else if (reply->kind == REPLY_ERROR) {
 		question->outcome = QUESTION_FAILED;
 	} else if (reply->value == NULL) {
 		question->outcome = QUESTION_SILENT;
 		question->is_permanent = reply->permanent;
 		error = reply->failure;
-	} else if (answer_lacks_replicas(reply->acks, enquiry->replicas, why)) {
+	} else if (answer_lacks_replicas(reply->acks, replicas, why)) {
 		question->outcome = QUESTION_TOO_FEW;
 		error = why;
 	} else {
@@ -92,6 +80,26 @@ on_question_reply(void *arg, const struct reply *reply)
 		return;
 	}
 	question->error = mem_strdup(error);
+}
+
+static void
+on_question_reply(void *arg, const struct reply *reply)
+{
+	struct question *question = arg;
+	struct enquiry *enquiry = question->enquiry;
+
+	question->verdict = reply_judge(reply);
+	if (question->verdict == VERDICT_AGAIN &&
+	    question->repeats++ < REPEATS_MAX &&
+	    clock_now() < question->deadline) {
+		send_question(question, reply->again, false);
+		return;
+	}
+	enquiry->unanswered--;
+	enquiry->heard_at = clock_now();
+	question->took_us = clock_now_us() - question->sent_us;
+	question->label = reply->label;
+	finish_question(question, reply);
 }
 
 static void

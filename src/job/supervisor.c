@@ -388,7 +388,9 @@ prepare_guard(struct supervisor *self)
 
 /* A connection that rlockrun closes must not stay open here, and a copy of its
  * end of the socket would hide its death. rlockrun's descriptors are
- * close-on-exec and older than our socket; the others are for the job. */
+ * close-on-exec, and have lower numbers than our socket: they were opened
+ * before it, and what was closed since has left room for no more than its other
+ * end. The rest is for the job. */
 static void
 close_ours(int sock)
 {

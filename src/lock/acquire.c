@@ -17,10 +17,15 @@
 #include "redis/reply.h"
 #include "redis/way.h"
 
+/* So long a reply is awaited at most: an outage may have any number of tries
+ * before. */
+enum { REPLY_MAX_MS = 10000 };
+
 /* --- tries ------------------------------------------------------------ */
 
 /* When a fresh connection tries. The first gets a part of the time only, since
- * its reply may have been lost; the later ones get twice as long each. */
+ * its reply may have been lost; the later ones get twice as long each, up to
+ * REPLY_MAX_MS. */
 static int64_t
 try_ends_at(const struct lock *lock)
 {
@@ -365,7 +370,8 @@ note_silence(struct lock *lock, const struct reply *reply)
 		contact_post_release(lock, false);
 	if (may_come_late)
 		lock->debt = DEBT_MAYBE;
-	lock->pace.reply_ms *= 2;
+	lock->pace.reply_ms =
+	    clock_min(2 * lock->pace.reply_ms, REPLY_MAX_MS);
 	lock->vote.is_permanent = reply->permanent;
 	contact_note_silence(lock, reply->failure);
 	if (is_unsafe && lock->config->wait)

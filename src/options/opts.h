@@ -14,6 +14,11 @@
 /* The last words of a message about a run that ends before its job starts. */
 #define OPTS_NOT_STARTED "command not started"
 
+/* What is said of a run on the default server, which nobody has named. */
+#define OPTS_NO_SERVER                                                        \
+	"no server is configured: each host uses its own localhost, and the " \
+	"job runs on all of them"
+
 #define OPTS_WAIT_FOREVER (-1)
 #define OPTS_ANY_WAITERS (-1)
 #define OPTS_EXPECT_UNSTATED (-1)
@@ -84,7 +89,7 @@ struct opts {
 	char kind;	       /* letter of struct kind: 'x', 's' or 'p' */
 	int permits;	       /* 1 and up, of 'p' */
 	int64_t min_hold_ms;   /* 0: none */
-	int64_t history_ms;    /* at least once_ms; 0: none */
+	int64_t history_ms;    /* 0: none; default filled in */
 	int64_t once_ms;       /* --once-per; 0: always run */
 	const char *once_id;   /* --once-id; NULL: none */
 	int64_t expect_ms;     /* or OPTS_EXPECT_UNSTATED; 0: none is due */

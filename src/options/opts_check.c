@@ -18,9 +18,10 @@
 
 #define KILL_AFTER_MAX_MS 5000 /* of the default only */
 #define MIN_UPTIME_MS 60000    /* likewise */
-#define CRON_OUTAGE_MS 900000  /* of --cron, if a success is found again */
-#define HOLD_TTL_MS 30000      /* until a hold is confirmed: see hold.c */
-#define REPLICAS_MAX_MS 1000   /* likewise */
+#define HISTORY_MAX_MS (INT64_C(100) * 24 * 3600 * 1000) /* likewise */
+#define CRON_OUTAGE_MS 900000 /* of --cron, if a success is found again */
+#define HOLD_TTL_MS 30000     /* until a hold is confirmed: see hold.c */
+#define REPLICAS_MAX_MS 1000  /* likewise */
 #define PLAIN_CHARACTERS             \
 	"ABCDEFGHIJKLMNOPQRSTUVWXYZ" \
 	"abcdefghijklmnopqrstuvwxyz0123456789_.:-"
@@ -502,9 +503,19 @@ check_replicas(struct settings *settings)
 		    clock_min(opts->ttl_ms / 8, REPLICAS_MAX_MS);
 }
 
+/* A job that comes once in a period is known for three of them, unless it has
+ * no history, as a hold. */
+static void
+lengthen_history(struct opts *opts, int64_t period_ms)
+{
+	int64_t wanted_ms = 3 * clock_min(period_ms, HISTORY_MAX_MS);
+
+	if (opts->history_ms > 0 && opts->history_ms < wanted_ms)
+		opts->history_ms = clock_min(wanted_ms, HISTORY_MAX_MS);
+}
+
 /* Defaults that depend on other options. A server that has restarted within
- * the ttl or --min-hold may have forgotten a lock that is held, or kept. The
- * history lasts at least as long as what depends on it. */
+ * the ttl or --min-hold may have forgotten a lock that is held, or kept. */
 static void
 fill_defaults(const struct settings *settings)
 {
@@ -520,6 +531,10 @@ fill_defaults(const struct settings *settings)
 		if (opts->min_uptime_ms < opts->min_hold_ms)
 			opts->min_uptime_ms = opts->min_hold_ms;
 	}
+	if (settings->of[OPT_KEEP_HISTORY].origin <= ORIGIN_CRON) {
+		lengthen_history(opts, opts->once_ms);
+		lengthen_history(opts, opts->expect_ms);
+	}
 	/* A run that comes later than --min-hold knows by a success whether it
 	 * is one too many. */
 	if (settings->of[OPT_SERVER_TIMEOUT].origin == ORIGIN_CRON) {
@@ -529,11 +544,6 @@ fill_defaults(const struct settings *settings)
 		else if (opts->once_id != NULL)
 			opts->server_timeout_ms = CRON_OUTAGE_MS;
 	}
-	if (opts->history_ms > 0 && opts->history_ms < 4 * opts->expect_ms)
-		opts->history_ms = clock_min(4 * opts->expect_ms,
-		    opts_table[OPT_KEEP_HISTORY].max);
-	if (opts->history_ms < opts->once_ms)
-		opts->history_ms = opts->once_ms;
 }
 
 /* What is to blame for a conflict with several servers: the option, if it was

@@ -38,6 +38,16 @@ set_defaults(struct settings *settings)
 	    settings->of[OPT_REDIS_URL].origin == ORIGIN_DEFAULT;
 }
 
+/* What is no mistake, but may be meant otherwise. */
+static void
+warn_verbosely(const struct opts *opts)
+{
+	environment_warn_unknown();
+	if (opts->action == OPTS_RUN && opts->servers[0].is_default)
+		log_warnx("%s (put \"redis = URL\" into /etc/rlockrun.conf)",
+		    OPTS_NO_SERVER);
+}
+
 int
 opts_parse(struct opts *opts, int argc, char **argv)
 {
@@ -68,7 +78,7 @@ opts_parse(struct opts *opts, int argc, char **argv)
 		else if (settings.status == 0)
 			credentials_fill(&settings);
 		if (settings.status == 0 && opts->verbose)
-			environment_warn_unknown();
+			warn_verbosely(opts);
 	}
 	credentials_forget(opts);
 	conf_files_close(&files);

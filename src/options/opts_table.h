@@ -119,15 +119,14 @@ enum opts_group { OPTS_ALONE, OPTS_KINDS, OPTS_WAITS };
 struct opts_row {
 	char section[32]; /* which begins here */
 	char shorts[OPTS_SHORTS_MAX + 1];
-	bool once;    /* on the command line */
-	bool secret;  /* never quoted */
-	bool outside; /* in no configuration file */
-	char longs[OPTS_LONGS_MAX]
-		  [24];	   /* the first is the main one, as above */
-	char argument[24]; /* none: a switch */
-	char implied[8];   /* where the argument may be left out */
-	char preset[24];   /* the default */
-	char cron[8];	   /* that of a run with --cron */
+	bool once;			/* on the command line */
+	bool secret;			/* never quoted */
+	bool outside;			/* in no configuration file */
+	char longs[OPTS_LONGS_MAX][24]; /* the first is the main one */
+	char argument[24];		/* none: a switch */
+	char implied[8];		/* where the argument may be left out */
+	char preset[24];		/* the default */
+	char cron[8];			/* that of a run with --cron */
 	char variable[32];
 	char help[48];
 	bool common;	  /* one of those that -h shows */

@@ -1,9 +1,5 @@
 /* From a place to a connection that is up: the name is resolved, the addresses
- * are tried in turn, and TLS is set up.
- *
- * A failure that could mean that TLS is spoken on one side only goes by way of
- * PROBING, once: the address is asked whether it speaks the other language. A
- * TLS handshake that takes long asks at the same time. */
+ * are tried in turn, and TLS is set up, as tls/secure.h says. */
 #ifndef DIAL_H
 #define DIAL_H
 
@@ -21,8 +17,7 @@ void dial_on_timer(struct way *way);
 /* When the timer is due before the deadline of a command. */
 int64_t dial_due_at(const struct way *way);
 
-/* Whether the address should be probed, after a hang-up. */
-bool dial_may_probe(const struct way *way);
+/* After a hang-up: the way is PROBING, and fails then. */
 void dial_probe(struct way *way);
 
 #endif

@@ -22,7 +22,6 @@ exchange_leave(struct way *way)
 	if (!way->stale || pipeline_is_owed(&way->pipeline))
 		return;
 	left = way->pipeline;
-	way->pipeline.held_count = 0;
 	pipeline_empty(&way->pipeline);
 	way_close(way);
 	for (size_t i = 0; i < left.held_count; i++)
@@ -64,11 +63,13 @@ exchange_flush(struct way *way)
 
 /* --- reading ------------------------------------------------------------ */
 
-/* What a value says about the server, and what is to be asked again there. */
+/* What a value says about the server, and what is to be asked again there. That
+ * is never the command before WAIT, which was run, whatever WAIT is told. */
 static enum again
 heed(struct way *way, const char *error)
 {
 	bool greets = way->pipeline.pending[0].arg == &way->handshake;
+	bool answers_wait = way->pipeline.first != NULL;
 	enum again again = AGAIN_NO;
 
 	way->contact = WAY_HAS_ANSWERED;
@@ -82,7 +83,7 @@ heed(struct way *way, const char *error)
 	    (error != NULL && way->kind->locate != NULL &&
 		reply_is_doubtful(error)))
 		way->stale = true;
-	return again;
+	return answers_wait ? AGAIN_NO : again;
 }
 
 /* A connection that is left is closed before the handler is called, so that it
@@ -110,7 +111,6 @@ way_deliver(struct way *way, struct value *value)
 		way_hang_up(way, 0);
 }
 
-/* The reader may go while a handler runs, when that gives the connection up. */
 static void
 take_bytes(struct way *way, const char *in, size_t length)
 {
@@ -124,33 +124,34 @@ take_bytes(struct way *way, const char *in, size_t length)
 	} else if (value_reader_feed(way->reader, in, length) == -1) {
 		way_fail(way, "cannot read from", strerror(ENOMEM));
 	}
-	while (way->state == WAY_UP) {
-		struct value *value;
-		int parsed = value_reader_next(way->reader,
-		    pipeline_limits(&way->pipeline), &value);
-
-		if (parsed == 0)
-			break;
-		if (parsed == -1) {
-			way_fail(way, WAY_NOT_REDIS,
-			    value_reader_error(way->reader));
-		} else if (way->pipeline.count > 0) {
-			way_deliver(way, value);
-		} else {
-			value_free(value);
-			way_fail(way, WAY_NOT_REDIS,
-			    "it sends what was not asked for");
-		}
-	}
 }
 
-/* What TLS has read ahead makes no socket ready. */
+/* NULL when more bytes are needed, or these were not asked for. */
+static struct value *
+next_value(struct way *way)
+{
+	struct value *value = NULL;
+	int parsed = value_reader_next(way->reader,
+	    pipeline_limits(&way->pipeline), &value);
+
+	if (parsed == -1)
+		way_fail(way, WAY_NOT_REDIS, value_reader_error(way->reader));
+	if (parsed != 1 || way->pipeline.count > 0)
+		return value;
+	value_free(value);
+	way_fail(way, WAY_NOT_REDIS, "it sends what was not asked for");
+	return NULL;
+}
+
+/* What TLS has read ahead makes no socket ready. The reader may go while a
+ * handler runs, when that gives the connection up. */
 static void
 on_way_socket(void *arg, short revents)
 {
 	struct way *way = arg;
 	bool reads = (revents & ~POLLOUT) != 0;
 	char in[READ_BYTES];
+	struct value *value;
 
 	if (way->state == WAY_UP && (revents & POLLOUT))
 		exchange_flush(way);
@@ -164,6 +165,9 @@ on_way_socket(void *arg, short revents)
 			take_bytes(way, in, (size_t)got);
 		else if (got == 0 || (errno != EAGAIN && errno != EINTR))
 			way_hang_up(way, got == 0 ? 0 : errno);
+		while (
+		    way->state == WAY_UP && (value = next_value(way)) != NULL)
+			way_deliver(way, value);
 		reads = got > 0 && tls_stream_has_unread(way->stream.tls);
 	}
 	if (way->state == WAY_UP) {

@@ -41,26 +41,7 @@ fixed_words(const char *error)
 	return NULL;
 }
 
-/* A server that does not know AUTH repeats its arguments, cut somewhere. */
-static const char *
-without_password(const char *error, const char *password)
-{
-	const char *fixed = fixed_words(error);
-
-	if (!reply_is(error, "ERR unknown") &&
-	    (password == NULL || strstr(error, password) == NULL))
-		return error;
-	return fixed != NULL ? fixed : "ERR it does not know the command AUTH";
-}
-
 #define FULL "ERR max number of clients reached"
-
-static void
-complain(struct handshake *handshake, const char *error)
-{
-	snprintf(handshake->complaint, sizeof(handshake->complaint), "%s",
-	    error);
-}
 
 bool
 handshake_hangs_up(const struct handshake *handshake)
@@ -75,22 +56,27 @@ take_full(struct handshake *handshake, const char *error)
 {
 	if (!reply_is(error, FULL))
 		return false;
-	complain(handshake, FULL);
+	memcpy(handshake->complaint, FULL, sizeof(FULL));
 	return true;
 }
 
+/* A server that does not know AUTH repeats its arguments, cut somewhere. */
 static void
 on_auth(void *arg, const struct reply *reply)
 {
 	struct handshake *handshake = arg;
 	const char *error = value_error(reply->value);
+	const char *password = handshake->password, *fixed;
 
 	if (error == NULL || take_full(handshake, error))
 		return;
-	if (handshake->password == NULL && reply_is(error, "WRONGPASS"))
+	fixed = fixed_words(error);
+	if (password == NULL && reply_is(error, "WRONGPASS"))
 		error = "NOAUTH no password was given for that user";
-	else
-		error = without_password(error, handshake->password);
+	else if (reply_is(error, "ERR unknown") ||
+		 (password != NULL && strstr(error, password) != NULL))
+		error = fixed != NULL ? fixed
+				      : "ERR it does not know the command AUTH";
 	handshake_refuse(handshake, error);
 }
 
@@ -114,7 +100,8 @@ on_setname(void *arg, const struct reply *reply)
 
 	if (error == NULL)
 		return;
-	complain(handshake, error);
+	snprintf(handshake->complaint, sizeof(handshake->complaint), "%s",
+	    error);
 	/* A client that is not logged in may not send as much as a script: the
 	 * server hangs up on it. */
 	if (reply_is(error, "DENIED") || reply_is(error, "NOAUTH"))

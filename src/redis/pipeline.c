@@ -193,5 +193,6 @@ pipeline_empty(struct pipeline *pipeline)
 {
 	value_free(pipeline->first);
 	pipeline->first = NULL;
+	pipeline->held_count = 0;
 	pipeline_cut(pipeline, 0, 0);
 }

@@ -77,7 +77,8 @@ void pipeline_take(struct pipeline *pipeline, struct value *value,
 /* Calls the handler, which may do anything but end the pipeline. */
 void pipeline_deliver(struct delivery *delivery);
 
-/* Forgets all commands, those not written included. */
+/* Forgets all commands, those not written included, and leaves the replies that
+ * are held to whoever has copied them. */
 void pipeline_empty(struct pipeline *pipeline);
 
 #endif

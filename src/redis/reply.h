@@ -18,8 +18,9 @@ enum reply_kind {
 	 * the same, as another user or in another db. */
 	REPLY_NO_ACCESS,
 	REPLY_NONE, /* nothing was received */
-	/* Only lock/lock.h says so, and it counts as silence: */
-	REPLY_TOO_FEW, /* replicas have what was done; it may pass */
+	/* As if nothing was received: too few replicas have what was done. No
+	 * way says so, but a lock that counts them: lock/lock.h. */
+	REPLY_TOO_FEW,
 };
 
 /* The server ran nothing: the same command will do, with this in its member

@@ -21,16 +21,6 @@
 /* An answer is one write to a pipe, which is atomic up to PIPE_BUF. */
 _Static_assert(sizeof(struct resolve_answer) <= 4096, "more than PIPE_BUF");
 
-static void
-read_path(const char *path, struct resolve_address *address)
-{
-	struct sockaddr_un un = {.sun_family = AF_UNIX};
-
-	snprintf(un.sun_path, sizeof(un.sun_path), "%s", path);
-	memcpy(&address->addr, &un, sizeof(un));
-	address->length = sizeof(un);
-}
-
 /* The name or the number of an interface. -1 with errno if there is none. */
 static int
 read_zone(const char *zone, uint32_t *scope)
@@ -150,11 +140,15 @@ resolve_start(struct resolve *resolve, const struct endpoint *endpoint,
     struct resolve_answer *answer)
 {
 	struct resolve_address *first = &answer->address[0];
+	struct sockaddr_un un = {.sun_family = AF_UNIX};
 	int numeric;
 
 	answer->count = 1;
 	if (endpoint->transport == URL_UNIX) {
-		read_path(endpoint->host, first);
+		snprintf(un.sun_path, sizeof(un.sun_path), "%s",
+		    endpoint->host);
+		memcpy(&first->addr, &un, sizeof(un));
+		first->length = sizeof(un);
 		return 1;
 	}
 	numeric = resolve_numeric(endpoint->host, endpoint->port, first);

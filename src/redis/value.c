@@ -137,14 +137,6 @@ value_reader_feed(struct value_reader *reader, const char *bytes, size_t length)
 									  : -1;
 }
 
-static bool
-has_code(const char *words)
-{
-	size_t length = strspn(words, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
-
-	return length > 0 && words[length] == ' ';
-}
-
 /* Redis 5 and 6 write "@user_script: LINE: WORDS" for what goes wrong inside of
  * a script, and leave the '-' of an error of their own in it. Others begin with
  * ERR elsewhere. What a script does not catch gets a second place,
@@ -158,6 +150,7 @@ value_strip_place(char *error)
 	static const char other[] = {'E', 'R', 'R', ' '};
 	const size_t length = strlen(place);
 	char *words = error, *end;
+	size_t code;
 
 	if (strncmp(error, raised, strlen(raised)) == 0)
 		words = strstr(error, place);
@@ -167,9 +160,10 @@ value_strip_place(char *error)
 	if (words == NULL || words == error ||
 	    strncmp(words, place, length) == 0)
 		return;
+	code = strspn(words, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
 	if (*words == '-')
 		words++;
-	else if (!has_code(words))
+	else if (code == 0 || words[code] != ' ')
 		words = memcpy(words - sizeof(other), other, sizeof(other));
 	memmove(error, words, strlen(words) + 1);
 }

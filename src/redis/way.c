@@ -9,6 +9,7 @@
 #include "redis/dial.h"
 #include "redis/exchange.h"
 #include "redis/socket.h"
+#include "redis/tls/secure.h"
 #include "redis/tls/tls_stream.h"
 #include "redis/way_kind.h"
 
@@ -163,8 +164,8 @@ way_ends_at(const struct way *way)
 
 /* --- giving up ---------------------------------------------------------- */
 
-/* A handler may send anew, so that all it is given is copied before. What was
- * held back was not run. */
+/* A handler may send anew, which changes all that a reply points at: so that is
+ * copied before. What was held back was not run. */
 void
 way_drop(struct way *way)
 {
@@ -178,7 +179,6 @@ way_drop(struct way *way)
 	reply.error = reply.error == NULL ? NULL : refusal;
 	reply.failure = failure;
 	reply.permanent = way->permanent;
-	way->pipeline.held_count = 0;
 	pipeline_empty(&way->pipeline);
 	way_close(way);
 	for (size_t i = 0; i < left.held_count; i++) {
@@ -280,8 +280,8 @@ way_fail_soon(struct way *way, const char *what, const char *why)
 	"closed without a reply, perhaps by a proxy that does not know " \
 	"CLIENT SETNAME"
 
-/* A TLS server mostly hangs up without an alert
- * on a client that does not begin with TLS. */
+/* A TLS server mostly hangs up without an alert on a client that does not begin
+ * with TLS. */
 void
 way_hang_up(struct way *way, int error)
 {
@@ -302,7 +302,7 @@ way_hang_up(struct way *way, int error)
 	}
 	way_note_permanence(way, stream_is_permanent(&way->stream, error));
 	way_describe(way, "lost the connection to", why, advice);
-	if (no_reply && dial_may_probe(way))
+	if (no_reply && secure_may_probe(way))
 		dial_probe(way);
 	else
 		way_give_up(way);

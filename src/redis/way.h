@@ -29,7 +29,8 @@ struct way;
  * node of a cluster will do. NULL when memory is out. */
 struct way *way_new(struct loop *loop, const struct endpoint *url,
     const char *key);
-/* Closes without replies; what was written still travels. */
+/* Closes without replies; what was written still travels. Not from a handler of
+ * this way. */
 void way_free(struct way *way);
 
 /* Behind what was sent before. It is written at once if the way is up, unless
@@ -45,7 +46,8 @@ void way_drop(struct way *way);
  * be it any more. */
 void way_doubt(struct way *way);
 
-/* From a handler: the reply is not that of our script. The connection fails. */
+/* From a handler: the reply is not that of our script. The connection fails,
+ * and what else is unanswered gets a reply before this returns. */
 void way_reject(struct way *way);
 
 /* Whether commands can be written at once. */
@@ -63,10 +65,10 @@ bool way_has_moved(const struct way *way, const struct way *from);
 /* Whether it is a cluster: a script's keys must lie in one hash slot there. */
 bool way_is_clustered(const struct way *way);
 
-/* For messages: the server that is talked to; what is waited for, or why the
- * last connection failed, in one line that names the server, empty before the
- * first failure. */
+/* For messages: the server, as its URL or as it was found. */
 const char *way_label(const struct way *way);
+/* For messages: what a connection waits for, or why the last one failed, in one
+ * line that names the server. Empty before the first failure. */
 const char *way_error(const struct way *way);
 
 /* Where the server was found last. */

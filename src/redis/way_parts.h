@@ -1,6 +1,4 @@
-/* What way.c, dial.c and exchange.c share: the parts of a way, and its
- * failures.
- */
+/* The parts of a way, and how it fails: for dial.c, exchange.c and way.c. */
 #ifndef WAY_PARTS_H
 #define WAY_PARTS_H
 
@@ -24,7 +22,7 @@ enum way_state {
 	WAY_CONNECTING,
 	WAY_SECURING,
 	WAY_UP,
-	WAY_PROBING, /* why it failed: see dial.h */
+	WAY_PROBING, /* why it failed: see tls/secure.h */
 	/* A failure that was found while a command was being sent is reported
 	 * by a timer that is due at once, so that no handler runs inside
 	 * way_send. */

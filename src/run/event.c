@@ -199,7 +199,7 @@ const struct event_row event_rows[EVENT_COUNT] = {
 	[EVENT_NOT_PAUSED] = ROW("not_paused", WARNING,
 	    "{name}[: {why}][ {holder}]; not paused"),
 	[EVENT_PAUSES_SET] = ROW("pauses_set", BUSY,
-	    "{count} <lock|locks> paused on {server}"),
+	    "{count} <lock|locks> paused on {server}[; {why}]"),
 	[EVENT_RESUMED] = ROW("resumed", LOG, "{name}: resumed"),
 	[EVENT_NONE_RESUMED] = ROW("none_resumed", WARNING,
 	    "no paused lock matches {name}"),

@@ -108,7 +108,7 @@ members() {
 @test "man page: the members of --json are those of the program" {
 	awk '/^\.S[hs] / { inside = $2 == "JSON" } inside' "$man" "$root/man/rlockrun-locks.7" |
 		sed -nE 's/^\.(It Li|Ql) //p' | grep -oE '\b[a-z_]{2,}\b' | grep -vx eu |
-		same_as rlockrun-locks.7 "$(members admin/{look,pause,resume}.c)"
+		same_as rlockrun-locks.7 "$(members admin/{look,notes,pause,resume}.c)"
 	sed -n '/^prints one object on one line:/,/^Later/s/^\.Li //p' "$root/man/rlockrun-operations.7" |
 		grep -oE '[a-z]+' |
 		same_as rlockrun-operations.7 "$(members doctor/findings.c)"

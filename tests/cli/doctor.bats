@@ -20,7 +20,7 @@ teardown() { end_test; }
 	good_server
 	doctor 0
 	[[ -z $(problems) ]]
-	has_json '"errors":0,"warnings":0,"notes":0,"status":0}'
+	has_json '"errors":0,"warnings":0,"notes":0,"unknown":[],"status":0}'
 	how="ACL DRYRUN"
 	! is_before_7 || how="a scratch key"
 	found access ok "user default may use all features (by $how)"
@@ -86,8 +86,8 @@ is_busy() {
 	printf '+\e[31mno\r\n%.0s' {1..200} >answer
 	serve 'head -c 9 >/dev/null; cat answer; cat >/dev/null'
 	doctor 69 -r "redis://127.0.0.1:$PORT"
-	found version note "does not say"
-	found clock note "does not say"
+	found version unknown "does not say"
+	found clock unknown "does not say" "keep both clocks by NTP"
 	found writes error "does not return what a script does" "check the address"
 	[[ $output != *$'\e'* && $output != *"+info"* ]]
 }

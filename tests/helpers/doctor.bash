@@ -30,7 +30,7 @@ problems() {
 	local one all=()
 	read_findings
 	for one in "${FINDINGS[@]}"; do
-		[[ $one =~ '"check":"'([^\"]*)'","severity":"'(note|warning|error)\" ]] &&
+		[[ $one =~ '"check":"'([^\"]*)'","severity":"'(note|unknown|warning|error)\" ]] &&
 			all+=("${BASH_REMATCH[2]}:${BASH_REMATCH[1]}")
 	done
 	echo "${all[*]}"

@@ -137,8 +137,12 @@ append_limit(struct theme *theme, struct text *text)
 		append(text, " --kill-after %.1f", moment(theme, 0, 2));
 		break;
 	case 5:
-		append(text, " -E %d", pick(theme, 90, 92));
+		append(text, " -E %d", chance(theme, 30) ? 0 : 90);
 		append(text, " --server-timeout %d", pick(theme, 2, 10));
+		break;
+	case 6:
+		append(text, " --on-unavailable skip");
+		append(text, " --server-timeout %.1f", moment(theme, 0.3, 3));
 		break;
 	default:
 		break;
@@ -161,8 +165,10 @@ append_policy(struct theme *theme, struct text *text, bool waits)
 	case 1:
 		append(text, " --once-id id%d", pick(theme, 1, 2));
 		break;
-	case 2:
-		append(text, " --replaceable");
+	case 2: /* these exclude it */
+		if (strstr(text->bytes, "--cron") == NULL &&
+		    strstr(text->bytes, "--min-hold") == NULL)
+			append(text, " --replaceable");
 		break;
 	case 3:
 		append(text, " --expect %.1f", moment(theme, 0.5, 5));
@@ -209,6 +215,7 @@ add_run(struct theme *theme, int number)
 	double at = moment(theme, 0, chance(theme, 50) ? 0.01 : theme->span);
 
 	bool waits = !chance(theme, 20);
+	bool is_cron = !waits && chance(theme, 40);
 	bool plain = append_keys(theme, &text);
 
 	if (theme->has_replicas && theme->replicates)
@@ -217,7 +224,10 @@ add_run(struct theme *theme, int number)
 	append(&text, " -t %d", pick(theme, 1, 3));
 	if (theme->kind_of_servers == REDLOCK)
 		append(&text, " --min-uptime %d", theme->loses ? 3 : 0);
-	if (!waits)
+	if (is_cron)
+		append(&text, " --cron%s",
+		    chance(theme, 50) ? " --min-hold 1" : "");
+	else if (!waits)
 		append(&text, " -n");
 	else if (chance(theme, 30))
 		append(&text, " -w %.1f", moment(theme, 0.3, 8));

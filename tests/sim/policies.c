@@ -228,6 +228,40 @@ check_wait(const struct actor *actor)
 		    waited / WORLD_MS);
 }
 
+/* For how long servers may be silent, by the words of that run. */
+static int64_t
+patience_ms(const struct actor *actor)
+{
+	const struct opts *opts = actor->opts;
+	int64_t ms = 30000;
+
+	if (!actor_has_word(actor, "--cron") ||
+	    actor_has_word(actor, "--server-timeout"))
+		return opts->server_timeout_ms;
+	if (opts->once_id != NULL || opts->once_ms > 0)
+		ms = 900000;
+	return opts->once_ms > 0 && opts->once_ms < ms ? opts->once_ms : ms;
+}
+
+/* Nobody gives up while the servers may still be silent. */
+static void
+check_patience(const struct actor *actor)
+{
+	const struct opts *opts = actor->opts;
+	int64_t waited = actor->ended_at - actor->begun_at;
+	int64_t least = patience_ms(actor);
+
+	if (actor->ending != ENDING_UNAVAILABLE &&
+	    actor->ending != ENDING_NO_SERVER)
+		return;
+	if (opts->wait_ms > 0 && opts->wait_ms < least)
+		least = opts->wait_ms;
+	if (waited < at_least(least))
+		world_find("--server-timeout",
+		    "%s gave up after %" PRId64 " ms", actor->name,
+		    waited / WORLD_MS);
+}
+
 /* --- why a job is stopped ---------------------------------------------------
  */
 
@@ -444,6 +478,7 @@ policies_at_end(const struct actor *actor)
 	if (actor_is_run(actor)) {
 		check_skip(actor);
 		check_wait(actor);
+		check_patience(actor);
 	} else if (actor->opts != NULL && actor->opts->action == OPTS_PAUSE &&
 		   actor->status == 0) {
 		check_pause(actor);

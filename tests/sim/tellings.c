@@ -10,6 +10,7 @@
 #include "guarded.h"
 #include "known.h"
 #include "node.h"
+#include "remembered.h"
 #include "run/event.h"
 
 enum { RUNS_SHOWN = 10, NAME = 32 };
@@ -47,6 +48,33 @@ may_exit_with(const struct actor *actor, int status)
 	       status == event_shell_status(job->status);
 }
 
+/* What is skipped has the status of -E, and nothing else has it for that. */
+static void
+check_skip_status(const struct actor *actor, bool started)
+{
+	const struct opts *opts = actor->opts;
+	bool is_skip = actor->ending >= ENDING_NOT_DUE &&
+		       actor->ending <= ENDING_NO_SERVER;
+	const char *text = actor->err != NULL ? actor->err : "";
+
+	if (!actor_is_run(actor))
+		return;
+	if (is_skip && (started || actor->status != opts->conflict_exit))
+		world_find("-E is the status of every skip",
+		    "%s is skipped with %d", actor->name, actor->status);
+	if (!is_skip && actor->status == 0 && !started)
+		world_find("the exit code tells the truth",
+		    "%s exits with 0, and no job ran", actor->name);
+	if (is_skip && opts->quiet &&
+	    (world.calm ? *text != '\0'
+			: strstr(text, OPTS_NOT_STARTED) != NULL))
+		find_lie(actor, "a quiet skip is silent", text);
+	if (opts->on_unavailable == OPTS_UNAVAILABLE_SKIP
+		? actor->ending == ENDING_UNAVAILABLE
+		: actor->ending == ENDING_NO_SERVER)
+		find_lie(actor, "--on-unavailable", text);
+}
+
 static void
 check_status(const struct actor *actor)
 {
@@ -61,9 +89,7 @@ check_status(const struct actor *actor)
 	if (status == 0 && actor->is_lost)
 		world_find("a lost lock never looks like success",
 		    "%s exits with 0", actor->name);
-	if (status == 0 && !started && actor->ending != ENDING_NOT_DUE)
-		world_find("the exit code tells the truth",
-		    "%s exits with 0, and no job ran", actor->name);
+	check_skip_status(actor, started);
 	if (started && status == EXITCODE_BUSY &&
 	    actor->job_plan.status != EXITCODE_BUSY)
 		world_find("the exit code tells the truth",
@@ -93,7 +119,9 @@ check_calm_status(const struct actor *actor)
 	    !known_is_excused(actor) && actor->outer == NULL)
 		find_lie(actor, promise, text);
 	/* The wait for several may end when the next one was not asked yet. */
-	if (actor->status == EXITCODE_UNAVAILABLE && !known_has_majority() &&
+	if ((actor->status == EXITCODE_UNAVAILABLE ||
+		actor->ending == ENDING_NO_SERVER) &&
+	    !known_has_majority() &&
 	    (actor->opts->key_count == 1 || actor->opts->wait_ms < 0))
 		find_lie(actor, promise, text);
 	if (actor->ending == ENDING_BUSY && actor_waits_plainly(actor) &&
@@ -597,6 +625,8 @@ tellings_at_end(const struct actor *actor)
 		check_shown_status(actor, key);
 	if (actor_has_word(actor, "--history"))
 		check_history(actor, key);
+	if (actor_has_word(actor, "--history") && actor->status == 0)
+		remembered_check(actor, key);
 	if (actor_has_word(actor, "--check"))
 		check_check(actor, key);
 }

@@ -32,7 +32,8 @@ test_clock(void)
 static void
 follows(const char *facts, const char *want, const char *what)
 {
-	static const char *const severities[] = {"ok", "note", "warning"};
+	static const char *const severities[] = {"ok", "note", "unknown",
+	    "warning"};
 	struct findings findings = {.subject = "s"};
 	char got[512] = "", row[64];
 
@@ -64,9 +65,13 @@ test_server(void)
 {
 	follows(GOOD, "", "a good server");
 	follows("",
-	    "note:version note:eviction note:persistence "
-	    "note:replicas note:clients",
+	    "unknown:version unknown:primary unknown:eviction "
+	    "unknown:persistence unknown:replicas unknown:clients",
 	    "one that says nothing");
+	follows("abstains:1\n",
+	    "unknown:version unknown:primary unknown:eviction "
+	    "unknown:replicas unknown:clients",
+	    "what it stores does not matter if it abstains");
 	follows("mode:sentinel\n" GOOD, "77:reach", "a sentinel");
 	follows("loading:1\n" GOOD, "69:reach", "one that is loading");
 	follows("role:slave\n" GOOD, "69:reach", "a replica");
@@ -92,7 +97,7 @@ test_server(void)
 	    "which does not matter if it abstains");
 	follows("aof_enabled:0\nreplay_lacks:run SET\n" GOOD,
 	    "warning:persistence note:replay", "nor could it be later");
-	follows("replay_unknown:x\n" GOOD, "note:replay", "not known");
+	follows("replay_unknown:x\n" GOOD, "unknown:replay", "not known");
 	follows("renamed:EXEC\nflawed:1\n" GOOD, "note:persistence",
 	    "a file that cannot be read again");
 	follows("rewriting:1\nflawed:1\n" GOOD, "note:persistence",
@@ -135,8 +140,9 @@ test_words(void)
 {
 	struct findings findings = {.subject = "s"};
 
-	check_server_rows("file:valkey.conf\nmaxmemory_policy:100%s{x}\n"
-			  "maxmemory:1\n",
+	check_server_rows(
+	    "file:valkey.conf\nrole:master\nmaxmemory_policy:100%s{x}\n"
+	    "maxmemory:1\n",
 	    &findings);
 	is_text(findings.list[1].text,
 	    "maxmemory-policy is 100%s{x}: a server short of memory deletes "

@@ -335,8 +335,8 @@ static const struct bad_case {
     {{"--dump-option5"}, {NULL}, 64, UNKNOWN " --dump-option5" TRY, OPT_KEY},
     {{"--"}, {NULL}, 64, "no key given (-k NAME)" TRY, OPT_KEY},
     {{"--on"}, {NULL}, 64,
-	"ambiguous option --on (--once-per, --once-id, --once-exit-code, "
-	"--on-lost, --on-unavailable)" TRY,
+	"ambiguous option --on (--once-per, --once-id, --on-lost, "
+	"--on-unavailable)" TRY,
 	OPT_ONCE_PER},
     {{"--no", "-k", "a", "ls"}, {NULL}, 64,
 	UNKNOWN " --no" MEANT("nonblock") TRY, OPT_NONBLOCK},
@@ -720,12 +720,14 @@ test_unknown_variables(void)
 					    MEANT_VARIABLE("TTL");
 
 	check_mistake(LIST("-k", "a", "ls"), unknown, 0, "");
-	check_mistake(LIST("-v", "-k", "a", "ls"), unknown, 0, want);
+	check_mistake(LIST("-v", "-r", "redis://h", "-k", "a", "ls"), unknown,
+	    0, want);
 	check_mistake(LIST("-v", "-k", "a", "-t", "0", "ls"), unknown, 64,
 	    "rlockrun: -t '0': not a duration from 1s to 365d" TRY);
 	check_mistake(LIST("-k", "a", "ls"),
-	    LIST("RLOCKRUN_VERBOSE=1", "RLOCKRUN_FRUIT=5"), 0,
-	    "rlockrun: RLOCKRUN_FRUIT" NONE_OF_OURS "\n");
+	    LIST("RLOCKRUN_VERBOSE=1", "REDIS_URL=redis://h",
+		"RLOCKRUN_FRUIT=5"),
+	    0, "rlockrun: RLOCKRUN_FRUIT" NONE_OF_OURS "\n");
 }
 
 /* --- the examples ----------------------------------------------------------

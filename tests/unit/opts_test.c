@@ -9,6 +9,10 @@
 #include "parsed.h"
 #include "tap.h"
 
+#define NO_SERVER                                            \
+	"rlockrun: " OPTS_NO_SERVER " (put \"redis = URL\" " \
+	"into /etc/rlockrun.conf)\n"
+
 static void
 test_defaults(void)
 {
@@ -75,6 +79,7 @@ test_table(void)
 		    {row->argument, sizeof(row->argument)},
 		    {row->implied, sizeof(row->implied)},
 		    {row->preset, sizeof(row->preset)},
+		    {row->cron, sizeof(row->cron)},
 		    {row->variable, sizeof(row->variable)},
 		    {row->help, sizeof(row->help)},
 		    {row->mistake, sizeof(row->mistake)},
@@ -312,7 +317,9 @@ check_run(const char *const *args, const char *const *env, const char *want,
 	list[count++] = "--";
 	list[count] = "ls";
 	run_start(&run, list, env);
-	is_text(run.message, "", title);
+	is_text(run.message,
+	    run.opts.verbose && run.opts.servers[0].is_default ? NO_SERVER : "",
+	    title);
 	if (run.status == 0)
 		describe(&run.opts, got, sizeof(got));
 	is_text(got, want, "  sets what it should");

@@ -237,6 +237,13 @@ static void
 test_lines(void)
 {
 	is_line("--label=a", "keep-history = 4d");
+	is_line("--once-per=2d", "keep-history = 6d");
+	is_line("--once-per=1d", "keep-history = 4d");
+	is_line("--expect=31d", "keep-history = 93d");
+	is_line("--once-per=40d", "keep-history = 100d");
+	is_line("--expect=3653d", "keep-history = 100d");
+	is_line("--expect=0", "keep-history = 4d");
+	is_line("--keep-history=5h", "keep-history = 5h");
 	is_line("--label=a", "kill-after = 5s");
 	is_line("--ttl=10s", "kill-after = 1666ms");
 	is_line("--ttl=90m", "min-uptime = 90m");

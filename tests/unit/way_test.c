@@ -288,6 +288,29 @@ test_owner(void)
 	way_free(place.way);
 }
 
+/* The server has run what stands before WAIT. */
+static void
+test_wait_is_redirected(void)
+{
+	struct command commands[] = {ping(1), ping(2)};
+	int peer;
+
+	begin(0, AGAIN_AT_OWNER);
+	commands[0].replicas = 2;
+	commands[0].replicas_ms = 500;
+	send_both(commands);
+	turn();
+	peer = accept(listeners[0], NULL, NULL);
+	answer(peer, "+OK\r\n+PONG\r\n-MOVED\r\n");
+	is_int(seen.calls, 1, "WAIT is redirected: the command is answered");
+	is_int(seen.reply.tag, 1, "  the first");
+	is_int(seen.reply.again, AGAIN_NO, "  and is not asked again");
+	way_drop(place.way);
+	is_int(seen.calls, 2, "  dropped: so is the next one");
+	close(peer);
+	way_free(place.way);
+}
+
 /* A way that is closed already has nothing to connect for. */
 static void
 test_reject(void)
@@ -323,6 +346,7 @@ main(void)
 	test_writes();
 	test_next_place();
 	test_owner();
+	test_wait_is_redirected();
 	test_reject();
 	for (size_t i = 0; i < PLACES; i++)
 		unlink(paths[i]);

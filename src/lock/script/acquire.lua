@@ -300,6 +300,7 @@ local function busy()
   -- A head that waits for another kind than ours is rung only if it has not been
   -- seen as the head yet: it may have died behind others.
   if places > 0 then
+    if not rank then probe_queue() end
     local can_go = held.count == 0 or string.sub(head, 1, 1) == letter
     local to_ring
     left, to_ring = time_to_come(head,

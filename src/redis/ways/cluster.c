@@ -140,17 +140,6 @@ cluster_moved(struct cluster *cluster, const struct cluster_node *to)
 	cluster->trusted = true;
 }
 
-static bool
-is_listed(const struct cluster_node *nodes, size_t count,
-    const struct cluster_node *node)
-{
-	for (size_t i = 0; i < count; i++)
-		if (nodes[i].port == node->port &&
-		    strcmp(nodes[i].host, node->host) == 0)
-			return true;
-	return false;
-}
-
 /* {host, port, id...}; no host means that of the node which was asked. */
 static int
 read_node(const struct value *reply, const char *asked,
@@ -176,22 +165,18 @@ static void
 add_node(struct cluster_node *nodes, size_t *count, const struct value *value,
     const char *asked)
 {
-	if (read_node(value, asked, &nodes[*count]) == 0 &&
-	    !is_listed(nodes, *count, &nodes[*count]))
-		++*count;
+	struct cluster_node *node = &nodes[*count];
+
+	if (read_node(value, asked, node) == -1)
+		return;
+	for (size_t i = 0; i < *count; i++)
+		if (nodes[i].port == node->port &&
+		    strcmp(nodes[i].host, node->host) == 0)
+			return;
+	++*count;
 }
 
-/* Whether a range, {first slot, last slot, node...}, holds the slot. */
-static bool
-is_within(const struct value *range, int slot)
-{
-	int64_t first, last;
-
-	return value_integer(value_at(range, 0), &first) &&
-	       value_integer(value_at(range, 1), &last) && first <= slot &&
-	       slot <= last;
-}
-
+/* {first slot, last slot, node...} */
 static void
 learn_range(struct cluster *cluster, const struct value *range)
 {
@@ -208,12 +193,15 @@ int
 cluster_learn(struct cluster *cluster, const struct value *slots)
 {
 	const struct value *range;
+	int64_t first, last;
 
 	if (value_at(value_at(slots, 0), 2) == NULL)
 		return -1;
 	cluster->count = cluster->seeds;
 	for (size_t i = 0; (range = value_at(slots, i)) != NULL; i++)
-		if (is_within(range, cluster->slot))
+		if (value_integer(value_at(range, 0), &first) &&
+		    value_integer(value_at(range, 1), &last) &&
+		    first <= cluster->slot && cluster->slot <= last)
 			learn_range(cluster, range);
 	for (size_t i = 0; (range = value_at(slots, i)) != NULL; i++)
 		learn_range(cluster, range);

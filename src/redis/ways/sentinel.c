@@ -190,19 +190,13 @@ meaning(const char *error)
 }
 
 /* A server that is not a sentinel does not refuse us. */
-static bool
-sentinel_refuses(const struct reply *reply)
-{
-	return reply_judge(reply) == VERDICT_REFUSED &&
-	       (reply->kind == REPLY_NO_ACCESS ||
-		   !reply_denies_command(reply->error));
-}
-
 static void
 note_failure(struct sentinel *sentinel, const struct reply *reply)
 {
 	const char *error = reply->error;
-	bool refused = sentinel_refuses(reply);
+	bool refused =
+	    reply_judge(reply) == VERDICT_REFUSED &&
+	    (reply->kind == REPLY_NO_ACCESS || !reply_denies_command(error));
 
 	if (reply->value == NULL && !refused)
 		snprintf(sentinel->why, WHY_MAX, "%.500s", reply->failure);
@@ -296,25 +290,18 @@ ask_next(struct sentinel *sentinel)
 
 /* A primary that is silent may have been replaced: half of the time that is
  * left is for the one that the sentinels name then. */
-static int64_t
-half_of(int64_t deadline)
-{
-	int64_t now = clock_now(), half_ms = (deadline - now) / 2;
-	int64_t by = now + (half_ms > ANSWER_MS ? half_ms : ANSWER_MS);
-
-	return clock_min(by, deadline);
-}
-
 static void
 start_asking(void *arg, int64_t deadline)
 {
 	struct sentinel *sentinel = arg;
+	int64_t now = clock_now(), half_ms = (deadline - now) / 2;
+	int64_t by = now + (half_ms > ANSWER_MS ? half_ms : ANSWER_MS);
 
 	if (sentinel->doubtful)
 		move(sentinel, 0, sentinel->url->host_count - 1);
 	sentinel->doubtful = false;
 	sentinel->found_at = CLOCK_NEVER;
-	sentinel->deadline = half_of(deadline);
+	sentinel->deadline = clock_min(by, deadline);
 	sentinel->asked = 0;
 	sentinel->tally = (struct tally){0};
 	sentinel->asking = true;

@@ -19,7 +19,7 @@ def compose(root, folder):
         os.mkdir(name)
     source = f"{root}/src/lock"
     subprocess.run(["awk", "-f", f"{source}/script/embed.awk", "-v", f"out={folder}",
-                    f"{source}/limit.h", *sorted(glob.glob(f"{source}/script/*.lua"))],
+                    f"{source}/limit.h", *sorted(glob.glob(f"{root}/src/*/script/*.lua"))],
                    check=True, stdout=subprocess.DEVNULL)
     scripts = {}
     for name in sorted(os.listdir(folder)):
@@ -76,7 +76,8 @@ class Locks:
         self.rows = {
             "acquire": (16, self.acquire), "release": (12, self.release),
             "renew": (2, self.renew), "join": (4, self.join), "look": (2, self.look),
-            "force": (2, self.force), "ring": (2, self.ring),
+            "force": (2, self.force), "pause": (2, self.pause),
+            "ring": (2, self.ring),
             "heal": (3, self.heal), "order": (1, self.order),
             "plain_acquire": (3, self.plain_acquire),
             "plain_release": (3, self.plain_release),
@@ -180,7 +181,10 @@ class Locks:
         digests = [digest_of(member)
                    for member in w.some(lambda: self.other(c).member, 1, 4)]
         return keys_of(c.lock, w.one("kiql", "kiql", "k")), \
-            [self.record(), LIFE_MS, w.one("x", "x", "p")] + digests
+            [self.record(), LIFE_MS] + digests
+
+    def pause(self, c):
+        return keys_of(c.lock, "i"), [c.token, self.ms(), LIFE_MS]
 
     def ring(self, c):
         waiters = self.words.some(lambda: self.other(c).waiter, 1, 4)
