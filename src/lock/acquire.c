@@ -169,7 +169,6 @@ acquire_note_grant(struct lock *lock, const struct lock_news *news)
 	const struct reply *reply = &news->heard->reply;
 
 	contact_note_grant(lock, answer);
-	contact_note_reply(lock);
 	lock->debt = DEBT_OURS;
 	claim_expect_head(&lock->claim, answer->head);
 	if (*answer->uncounted != '\0') {
@@ -349,7 +348,6 @@ acquire_back_off(struct lock *lock, const struct lock_news *news)
 {
 	lock->why.answered = false;
 	contact_note_trouble(lock, news->heard);
-	contact_doubt(lock, news->heard);
 	if (news->heard->verdict != VERDICT_AGAIN && lock->config->wait)
 		lock->pace.silent_since = 0;
 	try_later(lock);
@@ -370,8 +368,7 @@ note_silence(struct lock *lock, const struct reply *reply)
 		contact_post_release(lock, false);
 	if (may_come_late)
 		lock->debt = DEBT_MAYBE;
-	lock->pace.reply_ms =
-	    clock_min(2 * lock->pace.reply_ms, REPLY_MAX_MS);
+	lock->pace.reply_ms = clock_min(2 * lock->pace.reply_ms, REPLY_MAX_MS);
 	lock->vote.is_permanent = reply->permanent;
 	contact_note_silence(lock, reply->failure);
 	if (is_unsafe && lock->config->wait)
@@ -460,17 +457,10 @@ acquire_note_ring(struct lock *lock, const struct lock_news *news)
 }
 
 void
-acquire_doubt_bell(struct lock *lock, const struct lock_news *news)
-{
-	contact_note_trouble(lock, news->heard);
-	contact_doubt(lock, news->heard);
-	contact_retry(lock);
-}
-
-void
 acquire_lose_bell(struct lock *lock, const struct lock_news *news)
 {
-	contact_note_trouble(lock, news->heard);
+	contact_note_error(lock, "error from", news->heard->reply.label,
+	    value_error(news->heard->reply.value));
 	memcpy(lock->why.no_queue, lock->why.text, sizeof(lock->why.no_queue));
 	lock_due_at(lock, clock_now() + queue_refuse_doorbell(&lock->queue));
 }

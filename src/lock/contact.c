@@ -180,7 +180,8 @@ contact_retry(struct lock *lock)
 void
 contact_put_off(struct lock *lock, const struct lock_news *news)
 {
-	(void)news;
+	if (news->heard != NULL)
+		contact_note_trouble(lock, news->heard);
 	contact_retry(lock);
 }
 
@@ -220,6 +221,7 @@ contact_note_grant(struct lock *lock, const struct answer *answer)
 void
 contact_note_round_trip(struct lock *lock, int64_t sent_at)
 {
+	contact_note_reply(lock);
 	lock->pace.round_trip_ms = clock_now() - sent_at;
 	contact_be_patient(lock, 2 * lock->pace.round_trip_ms);
 }
@@ -241,10 +243,11 @@ contact_note_trouble(struct lock *lock, const struct lock_reply *heard)
 		lock->why.answered = false;
 		snprintf(lock->why.text, sizeof(lock->why.text),
 		    "redirected too often, last by %.960s", reply->label);
-	} else {
+	} else if (lock->failure == 0) {
 		contact_note_error(lock, "error from", reply->label,
 		    reply->error);
 	}
+	contact_doubt(lock, heard);
 }
 
 /* That too few replicas have what the server did stays what is wrong with it.

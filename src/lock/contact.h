@@ -52,7 +52,7 @@ void contact_be_patient(struct lock *lock, int64_t ms);
 
 /* --- what the last contact brought --------------------------------------- */
 
-/* A reply, its round trip, */
+/* A reply, one with its round trip, */
 void contact_note_reply(struct lock *lock);
 void contact_note_round_trip(struct lock *lock, int64_t sent_at);
 /* what a grant says of us: the release needs it for the record, */
@@ -60,7 +60,8 @@ void contact_note_grant(struct lock *lock, const struct answer *answer);
 /* an error ("error from", the server's label, its words), */
 void contact_note_error(struct lock *lock, const char *what, const char *label,
     const char *words);
-/* that of a reply, or that it was one redirect too many, */
+/* that of a reply which may pass, or that it was one redirect too many, and
+ * whether to give the connection up; why a lock has failed stays, */
 void contact_note_trouble(struct lock *lock, const struct lock_reply *heard);
 /* no reply (NULL: as the server's error says), */
 void contact_note_silence(struct lock *lock, const char *why);

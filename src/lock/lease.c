@@ -143,7 +143,6 @@ lease_note_ours(struct lock *lock, const struct lock_news *news)
 {
 	int64_t sent_at = news->heard->reply.sent_at;
 
-	contact_note_reply(lock);
 	contact_note_round_trip(lock, sent_at);
 	lease_prove(lock, sent_at);
 	schedule_renewal(lock, sent_at, PART);
@@ -179,7 +178,6 @@ lease_note_trouble(struct lock *lock, const struct lock_news *news)
 	lock->why.answered = false;
 	if (is_error || heard->verdict == VERDICT_AGAIN) {
 		contact_note_trouble(lock, heard);
-		contact_doubt(lock, heard);
 	} else {
 		contact_note_silence(lock, heard->reply.failure);
 		contact_be_patient(lock, 2 * lock->pace.patience_ms);

@@ -299,7 +299,7 @@ lock_note acquire_begin, acquire_note_grant, acquire_note_late,
     acquire_note_busy, acquire_skip, acquire_forget_outer, acquire_shut_out,
     acquire_heal, acquire_fall_back, acquire_fail, acquire_back_off,
     acquire_note_silence, acquire_abandon, acquire_give_up, acquire_note_ring,
-    acquire_doubt_bell, acquire_lose_bell;
+    acquire_lose_bell;
 
 /* lease.c */
 lock_sender lease_send_renewal, lease_send_beside, lease_send_plant;
@@ -311,11 +311,11 @@ void lease_note_order(struct lock *lock, const struct lock_reply *heard);
 /* release.c */
 lock_sender release_await, release_send, release_send_record;
 lock_note release_begin, release_go_on, release_note_answer,
-    release_note_trouble, release_note_silence, release_lower_tier,
-    release_tell, release_repeat, release_over, release_hurry,
-    release_note_record, release_withdraw, release_behind;
+    release_note_silence, release_lower_tier, release_tell, release_repeat,
+    release_over, release_hurry, release_note_record, release_withdraw,
+    release_behind;
 
-/* contact.c: the same once more, later. */
+/* contact.c: the same once more, later; why, if there was a reply. */
 lock_note contact_put_off;
 
 /* lock.c */

@@ -232,15 +232,6 @@ release_note_answer(struct lock *lock, const struct lock_news *news)
 		record_within(lock, RECORD_MS);
 }
 
-void
-release_note_trouble(struct lock *lock, const struct lock_news *news)
-{
-	if (lock->failure == 0 || news->heard->verdict == VERDICT_AGAIN)
-		contact_note_trouble(lock, news->heard);
-	contact_doubt(lock, news->heard);
-	contact_retry(lock);
-}
-
 /* Of a lock that has failed, why it was withdrawn is to be reported. */
 void
 release_tell(struct lock *lock, const struct lock_news *news)
