@@ -237,8 +237,9 @@ COVERED_FOLDERS := cli job lock queue servers
 coverage: ## what the tests reach, as HTML, and what they do not, with reasons (clang)
 	@packaging/deps.sh check fuzz
 	@rm -rf build/coverage/raw && mkdir -p -m 777 build/coverage/raw
-	@$(MAKE) $(PARALLEL) -s VARIANT=coverage CC=$(CLANG) all
+	@$(MAKE) $(PARALLEL) -s VARIANT=coverage CC=$(CLANG) all build/coverage/sim
 	@umask 0; build/coverage/rlockrun -V >build/coverage/html.log
+	@build/coverage/sim 1 2000 tests/sim/scenes/*.txt | tail -n 1
 	@TESTS='$(UNIT_SRC) $(wildcard $(COVERED_FOLDERS:%=tests/%/*.bats))' TAGS=all \
 	    $(MAKE) --no-print-directory VARIANT=coverage CC=$(CLANG) check; \
 	    status=$$?; tests/coverage/report build/coverage && exit $$status
