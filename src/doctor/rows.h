@@ -10,7 +10,7 @@
 
 #include "doctor/findings.h"
 
-enum { FACT_SIZE = 257 }; /* longer values are cut */
+enum { FACT_SIZE = 1025 }; /* longer values are cut */
 
 /* Without pointers, which the loader would have to adjust at the start of each
  * run. */
@@ -21,7 +21,7 @@ struct judgement {
 	 * "name=value" and "name<number"; '!' negates. */
 	char condition[80];
 	/* In both, {name} is its value. The remedy may be empty. */
-	char text[132];
+	char text[144];
 	char remedy[200];
 };
 
