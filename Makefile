@@ -286,6 +286,7 @@ sim: ## play histories of whole runs in virtual time (SEED= COUNT=, or SEED= TRA
 	@$(MAKE) $(PARALLEL) -s $(B)/sim
 	@$(B)/sim $(if $(TRACE),-t) $(or $(SEED),1) $(if $(TRACE),,$(or $(COUNT),5000) \
 	    tests/sim/scenes/*.txt)
+	@$(if $(TRACE),,SIM=$(B)/sim tests/sim/night $(or $(SEED),1))
 
 tables: ## what runs print, against the simulation's servers (TABLES=FILE... FILTER= WRITE=1)
 	@packaging/deps.sh build sim
