@@ -98,9 +98,9 @@ find_replicas(struct replicas *replicas)
 	if ((size_t)count > replicas->count)
 		findings_add(replicas->primary->findings, FINDING_UNKNOWN,
 		    "replica", CHECK_SEE,
-		    "the server does not say where %" PRId64 " of its replicas "
-		    "are",
-		    count - (int64_t)replicas->count);
+		    "INFO names %zu of %" PRId64 " replicas, so not all are "
+		    "examined",
+		    replicas->count, count);
 	for (size_t i = 0; i < replicas->count; i++)
 		ask_replica(replicas, &replicas->list[i]);
 }

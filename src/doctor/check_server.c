@@ -179,7 +179,7 @@ static const struct judgement others[] = {
 	    "{online} replicas are online, --wait-replicas requires {wanted}",
 	    "start replicas, or lower the number"},
 	{"replicas", FINDING_UNKNOWN, "!online",
-	    "the server does not say whether it has replicas", "{see_info}"},
+	    "the server does not say which replicas it has", "{see_info}"},
 	{"replicas", FINDING_OK, "wanted",
 	    "{online} online; --wait-replicas waits for {wanted}", ""},
 	{"replicas", FINDING_NOTE, "online=0 fails_over",
@@ -370,9 +370,16 @@ put_replicas(char **facts, int wanted)
 	int64_t least = info_number(*facts, "min-replicas-to-write");
 	int64_t all = info_number(*facts, "connected_slaves");
 	int64_t online = info_online_replicas(*facts);
+	char last[32], line[FACT_SIZE] = "";
 	bool out_of_sync = least > 0 && good >= 0 && good < least;
-	bool too_few = online >= 0 && online < wanted;
+	bool too_few;
 
+	/* Whether those are online that it counts and does not list? */
+	snprintf(last, sizeof(last), "slave%" PRId64, all - 1);
+	info_text(*facts, last, line, sizeof(line));
+	if (all > 0 && *line == '\0')
+		online = -1;
+	too_few = online >= 0 && online < wanted;
 	if (all > 0)
 		rows_put(facts, "too:; on each replica, too\n");
 	rows_put_flag(facts, "out_of_sync", out_of_sync);
