@@ -42,7 +42,7 @@ command_find(struct run *run)
 		why = "not found (to set a variable use env(1))";
 	else if (nearest_action(word, &meant) != NULL) {
 		snprintf(hint, sizeof(hint), "not found (did you mean --%s?)",
-		    word);
+		    opts_table[meant].longs[0]);
 		why = hint;
 	}
 	ending_add(run->events, ENDING_NO_COMMAND,
