@@ -63,9 +63,6 @@ int64_t way_rests_until(const struct way *way);
  * one to the other. */
 bool way_has_moved(const struct way *way, const struct way *from);
 
-/* Whether it is a cluster: a script's keys must lie in one hash slot there. */
-bool way_is_clustered(const struct way *way);
-
 /* For messages: the server, as its URL or as it was found. */
 const char *way_label(const struct way *way);
 /* For messages: what a connection waits for, or why the last one failed, in one
