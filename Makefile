@@ -233,8 +233,9 @@ COVERED_FOLDERS := cli job lock queue servers
 coverage: ## what the tests reach, as HTML, and what they do not, with reasons (clang)
 	@packaging/deps.sh check fuzz
 	@rm -rf build/coverage/raw && mkdir -p -m 777 build/coverage/raw
-	@$(MAKE) $(PARALLEL) -s VARIANT=coverage CC=$(CLANG) all
+	@$(MAKE) $(PARALLEL) -s VARIANT=coverage CC=$(CLANG) all build/coverage/sim
 	@umask 0; build/coverage/rlockrun -V >build/coverage/html.log
+	@build/coverage/sim 1 2000 tests/sim/scenes/*.txt | tail -n 1
 	@TESTS='$(UNIT_SRC) $(wildcard $(COVERED_FOLDERS:%=tests/%/*.bats))' TAGS=all \
 	    $(MAKE) --no-print-directory VARIANT=coverage CC=$(CLANG) check; \
 	    status=$$?; tests/coverage/report build/coverage && exit $$status
@@ -285,6 +286,7 @@ sim: ## play histories of whole runs in virtual time (SEED= COUNT=, or SEED= TRA
 	@$(MAKE) $(PARALLEL) -s $(B)/sim
 	@$(B)/sim $(if $(TRACE),-t) $(or $(SEED),1) $(if $(TRACE),,$(or $(COUNT),5000) \
 	    tests/sim/scenes/*.txt)
+	@$(if $(TRACE),,SIM=$(B)/sim tests/sim/night $(or $(SEED),1))
 
 tables: ## what runs print, against the simulation's servers (TABLES=FILE... FILTER= WRITE=1)
 	@packaging/deps.sh build sim

@@ -195,6 +195,17 @@ note_replicas(struct visit *pattern, const struct value *list)
 	}
 }
 
+/* Nor then, mostly, which replicas it knows. */
+static void
+note_no_quorum(const struct poll *poll, const char *error)
+{
+	bool denied = error != NULL && reply_is(error, "NOPERM");
+
+	findings_add(poll->findings, FINDING_UNKNOWN, "sentinels",
+	    denied ? "permit +sentinel" : "use a sentinel that knows CKQUORUM",
+	    "%.256s: it does not say whether it has a quorum", poll->label);
+}
+
 static void
 ask_sentinel(struct poll *poll, struct visit *visit, struct visit *pattern)
 {
@@ -217,10 +228,12 @@ ask_sentinel(struct poll *poll, struct visit *visit, struct visit *pattern)
 			warn_of(poll, "it does not reach the primary",
 			    "check the primary, and the network between them");
 		if (questions[2].outcome == QUESTION_FAILED &&
-		    strncmp(questions[2].error, "NOQUORUM", 8) == 0)
+		    reply_is(questions[2].error, "NOQUORUM"))
 			warn_of(poll, questions[2].error,
 			    "start the missing sentinels: until then nothing "
 			    "replaces a primary that dies");
+		else if (questions[2].outcome != QUESTION_ANSWERED)
+			note_no_quorum(poll, questions[2].error);
 		note_replicas(pattern, questions[3].value);
 	} else if (questions[0].outcome == QUESTION_SILENT) {
 		/* That names the sentinel already. */
@@ -238,7 +251,8 @@ check_fleet_sentinels(struct visit *pattern, const struct endpoint *endpoint)
 {
 	struct findings *findings = pattern->findings;
 	struct poll poll = {.master = endpoint->master, .findings = findings};
-	size_t before = findings_count(findings, FINDING_WARNING);
+	size_t before = findings_count(findings, FINDING_WARNING) +
+			findings_count(findings, FINDING_UNKNOWN);
 
 	for (size_t i = 0; i < endpoint->host_count; i++) {
 		struct visit one = *pattern;
@@ -248,7 +262,9 @@ check_fleet_sentinels(struct visit *pattern, const struct endpoint *endpoint)
 		ask_sentinel(&poll, &one, pattern);
 		enquiry_end(&one.enquiry);
 	}
-	if (findings_count(findings, FINDING_WARNING) == before)
+	if (findings_count(findings, FINDING_WARNING) +
+		findings_count(findings, FINDING_UNKNOWN) ==
+	    before)
 		findings_add(findings, FINDING_OK, "sentinels", NULL,
 		    "%zu agree on %s", poll.replied, poll.address);
 	if (endpoint->host_count < SENTINELS_ENOUGH)

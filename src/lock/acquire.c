@@ -28,6 +28,10 @@
 #include "redis/reply.h"
 #include "redis/way.h"
 
+/* So long a reply is awaited at most: an outage may have any number of tries
+ * before. */
+enum { REPLY_MAX_MS = 10000 };
+
 static void send_try(struct lock *lock);
 static void ask_try(struct lock *lock);
 static void wait_for_turn(struct lock *lock);
@@ -347,7 +351,7 @@ on_try_silence(struct lock *lock, const struct reply *reply)
 	if (reply->kind == REPLY_TOO_FEW)
 		lock_post_release(lock, false);
 	lock->grant_unknown = lock->grant_unknown || may_come_late;
-	lock->try.reply_ms *= 2;
+	lock->try.reply_ms = clock_min(2 * lock->try.reply_ms, REPLY_MAX_MS);
 	lock->vote.is_permanent = reply->permanent;
 	lock_note_silence(lock, reply->failure);
 	if (reply->kind == REPLY_TOO_FEW)
@@ -443,7 +447,8 @@ on_tried(void *arg, const struct reply *received)
 /* --- tries ------------------------------------------------------------ */
 
 /* When a fresh connection tries. The first gets a part of the time only, since
- * its reply may have been lost; the later ones get twice as long each. */
+ * its reply may have been lost; the later ones get twice as long each, up to
+ * REPLY_MAX_MS. */
 static int64_t
 try_ends_at(const struct lock *lock)
 {

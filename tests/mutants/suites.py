@@ -70,6 +70,7 @@ FIRST = {
     "src/lock/script/join.lua": ["lock/nested"],
     "src/admin/script/look.lua": ["cli/admin"],
     "src/lock/script/order.lua": ["queue/replace"],
+    "src/admin/script/pause.lua": ["lock/pause"],
     "src/lock/script/plain_acquire.lua": ["cli/access"],
     "src/lock/script/plain_release.lua": ["cli/access"],
     "src/lock/script/release.lua": ["lock/nested", "queue/expired", "lock/min_hold",
