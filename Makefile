@@ -128,7 +128,7 @@ libraries:
 
 $(B)/rlockrun: $(OBJ)
 # In place of these, a lock is moved by a script: tests/unit/scripted.h.
-SCRIPTED := $(patsubst %,$(B)/tests/unit/%_test,acquire errors lease release)
+SCRIPTED := $(patsubst %,$(B)/tests/unit/%_test,acquire errors lease lock release)
 SCRIPTED_WRAPS := clock_now answer_read dice_between $(addprefix way_,new free send drop \
 	doubt reject is_up rests_until has_moved label error)
 $(SCRIPTED): ALL_LDFLAGS += $(SCRIPTED_WRAPS:%=-Wl,--wrap=%)
