@@ -277,8 +277,6 @@ check_fleet_sentinels(struct visit *pattern, const struct endpoint *endpoint)
 
 /* --- several servers -------------------------------------------------- */
 
-enum { FAR_US = 1000000 };
-
 struct fleet {
 	const struct check_identity *list;
 	size_t count;
@@ -349,7 +347,7 @@ are_clocks_alike(const struct fleet *fleet, const struct check_identity *a,
 	int64_t apart_us = llabs(a->clock.us - b->clock.us);
 
 	if (!a->clock.is_known || !b->clock.is_known ||
-	    apart_us <= FAR_US + a->clock.error_us + b->clock.error_us)
+	    apart_us <= CHECK_FAR_US + a->clock.error_us + b->clock.error_us)
 		return true;
 	findings_add(fleet->findings, FINDING_WARNING, "clocks",
 	    "keep them by NTP", "those of %.256s and %.256s differ by %.1f s",
