@@ -255,7 +255,7 @@ add_lock_failure(const struct run *run)
 	if (failure == LOCK_BUSY)
 		reason = lock->config->wait ? ENDING_QUEUE_FULL : ENDING_BUSY;
 	if (failure == LOCK_OVERTAKEN)
-		event.by = &lock->by;
+		event.by = &lock->order.by;
 	if (failure == LOCK_OTHER_KIND)
 		event.why = lock->claim.outer->adverb;
 	ending_add(run->events, reason, event);
@@ -433,7 +433,7 @@ step(struct run *run)
 	    [RUN_PRINT] = hold_step_print,
 	};
 	enum run_state before;
-	enum lock_state set_before;
+	enum lock_phase set_before;
 
 	if (has_job(run) && run->relay.child_changed)
 		guard_on_sigchld(&run->guard);

@@ -112,17 +112,17 @@ end_elsewhere() {
 	exits_with 79 "$PID"
 }
 
-@test "example: a maintenance during which no report runs" {
-	job migrate.sh 'rlockrun -n -k report -- touch ran' 'echo $? >status'
-	hold_elsewhere report
+@test "example: a maintenance during which no nightly job starts" {
+	job migrate.sh 'rlockrun -n -k nightly:report -- touch ran' 'echo $? >status'
+	hold_elsewhere nightly:report
 	example 9 >script
 	start sh -e script
-	Q="{$KEY:report}:rlk:q"
+	Q="{$KEY:nightly:report}:rlk:q"
 	wait_until are_queued 1
 	[[ ! -e status ]]
 	touch "done"
 	exits_with 0 "$PID"
-	[[ $(<status) == 75 && ! -e ran && $(cli exists "$KEY:report") == 0 ]]
+	[[ $(<status) == 75 && ! -e ran && $(cli exists "$KEY:nightly:report") == 0 ]]
 	grep -q '"db migration"' "$ERR"
 }
 
