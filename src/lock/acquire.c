@@ -219,15 +219,15 @@ acquire_note_busy(struct lock *lock, const struct lock_news *news)
 static void
 describe_success(struct lock *lock, const struct answer *answer)
 {
+	const char *once_id = answer->by_id ? lock->config->once_id : NULL;
 	char at[32], age[32], id[4 * LIMIT_LABEL + 4];
 
 	moment_describe_time(-answer->ago_ms, at, sizeof(at));
 	moment_describe_age(answer->ago_ms, age, sizeof(age));
-	escape_quote(answer->by_id ? lock->config->once_id : "", id,
-	    sizeof(id));
+	escape_quote(once_id != NULL ? once_id : "", id, sizeof(id));
 	snprintf(lock->why.text, sizeof(lock->why.text),
 	    "last succeeded%s%s on %.255s at %s, %s ago",
-	    answer->by_id ? " with the id " : "", answer->by_id ? id : "",
+	    once_id != NULL ? " with the id " : "", once_id != NULL ? id : "",
 	    answer->holder.host, at, age);
 }
 
