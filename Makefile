@@ -128,7 +128,7 @@ libraries:
 
 $(B)/rlockrun: $(OBJ)
 # In place of these, a lock is moved by a script: tests/unit/scripted.h.
-SCRIPTED := $(patsubst %,$(B)/tests/unit/%_test,acquire errors lease release)
+SCRIPTED := $(patsubst %,$(B)/tests/unit/%_test,acquire errors lease lock release)
 SCRIPTED_WRAPS := clock_now answer_read dice_between $(addprefix way_,new free send drop \
 	doubt reject is_up rests_until has_moved label error)
 $(SCRIPTED): ALL_LDFLAGS += $(SCRIPTED_WRAPS:%=-Wl,--wrap=%)
@@ -190,7 +190,7 @@ demo: ## show the promises on a private server of its own
 	@RLOCKRUN=$(CURDIR)/$(B)/rlockrun packaging/demo.sh
 
 # DEPS=no installs and fetches nothing, and skips what needs that.
-FETCHED = $(CLIENTS) $(PROMTOOL) $(POSTGRESQL)
+FETCHED = $(CLIENTS) $(PROMTOOL) $(POSTGRESQL) $(CRON)
 check: ## the everyday tests (TESTS, FILTER, TAGS, TOPOLOGY choose; DEPS=no SLOW=1)
 	@$(if $(filter no,$(DEPS)),,packaging/deps.sh check sim)
 	@$(MAKE) $(PARALLEL) -s all $(UNIT) $(BENCH) $(HELPERS)
@@ -206,8 +206,8 @@ $(CLIENTS): $(wildcard tests/helpers/clients/package*.json)
 	cd build/clients && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error >npm.log
 	@touch $@
 
-# promtool checks our metrics and alert rules, PostgreSQL the book's example of fencing.
-# They are fetched like CLIENTS, and one after the other: apt locks its lists.
+# promtool checks our metrics and alert rules, PostgreSQL the book's example of fencing,
+# and cron runs a crontab. They are fetched like CLIENTS, and one after the other: apt locks its lists.
 PROMTOOL := build/promtool/promtool
 $(PROMTOOL):
 	@mkdir -p build
@@ -216,6 +216,10 @@ POSTGRESQL := build/postgresql/bin/psql
 $(POSTGRESQL):
 	@mkdir -p build
 	@flock build packaging/postgresql.sh build/postgresql
+CRON := build/cron/cron
+$(CRON):
+	@mkdir -p build
+	@flock build packaging/cron.sh $(@D)
 
 check-asan: ## check with address and undefined behaviour sanitizers (clang)
 	@packaging/deps.sh check fuzz
@@ -286,6 +290,7 @@ sim: ## play histories of whole runs in virtual time (SEED= COUNT=, or SEED= TRA
 	@$(MAKE) $(PARALLEL) -s $(B)/sim
 	@$(B)/sim $(if $(TRACE),-t) $(or $(SEED),1) $(if $(TRACE),,$(or $(COUNT),5000) \
 	    tests/sim/scenes/*.txt)
+	@$(if $(TRACE),,SIM=$(B)/sim tests/sim/night $(or $(SEED),1))
 
 tables: ## what runs print, against the simulation's servers (TABLES=FILE... FILTER= WRITE=1)
 	@packaging/deps.sh build sim

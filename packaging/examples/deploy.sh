@@ -4,7 +4,7 @@
 #     deploy.sh shop.tar.gz
 #
 # Each release gets a folder of its own. `current` is switched to it once it is
-# complete. Requires GNU tar and coreutils.
+# complete. The server is that of /etc/rlockrun.conf. Requires GNU tar and coreutils.
 set -eu
 
 archive=${1:?usage: deploy.sh ARCHIVE}
@@ -15,8 +15,6 @@ key=deploy:shop
 # signals. Exit status 75: another deploy held the lock for ten minutes; 69: no
 # server was reachable; 79: the lock was lost and the deploy was stopped.
 if [ "${RLOCKRUN_KEY-}" != "$key" ]; then
-	RLOCKRUN_REDIS=${RLOCKRUN_REDIS:-rediss://locks.example.com}
-	export RLOCKRUN_REDIS
 	exec rlockrun -w 10min -t 2min --kill-after 1min -k "$key" -- sh "$0" "$@"
 fi
 

@@ -158,8 +158,7 @@ client_check_output(struct client *client)
 bool
 client_reaches_helpers(const struct client *client, const char *key)
 {
-	return !way_is_clustered(client->enquiry.server) ||
-	       key_is_placeable(key);
+	return !client->enquiry.endpoint->cluster || key_is_placeable(key);
 }
 
 static int

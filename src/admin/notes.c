@@ -69,7 +69,7 @@ describe_cause(const struct look_note *note, const char *since)
 }
 
 static char *
-describe_skip(const struct look_note *note, const char *since)
+describe_reason(const struct look_note *note, const char *since)
 {
 	bool is_due = note->what != NOTED_DUE && note->what != NOTED_ID;
 	char *text, *by;
@@ -89,6 +89,21 @@ describe_skip(const struct look_note *note, const char *since)
 					    : "",
 	    by);
 	free(by);
+	return text;
+}
+
+static char *
+describe_skip(const struct look_note *note, const char *at, const char *since)
+{
+	const struct holder *who = &note->who;
+	char label[2 * LIMIT_LABEL];
+	char *why = describe_reason(note, since), *text;
+
+	escape_quote(who->label, label, sizeof(label));
+	text = mem_printf("last skipped: %s%s%s%s, %s, %s", who->host,
+	    *who->label != '\0' ? " (" : "", *who->label != '\0' ? label : "",
+	    *who->label != '\0' ? ")" : "", at, why);
+	free(why);
 	return text;
 }
 
@@ -163,16 +178,10 @@ print_note(const struct look *look, const struct look_note *note)
 	if (note->by_at_ms > 0)
 		moment_describe_time(note->by_at_ms - look->now_ms, by_at,
 		    sizeof(by_at));
-	text = is_skip(note)		   ? describe_skip(note, by_at)
+	text = is_skip(note)		   ? describe_skip(note, at, by_at)
 	       : note->what == NOTED_PAUSE ? describe_pause(note, by_at, at)
 					   : describe_act(look, note, at);
 	escaped = escape_text(text, ESCAPE_TEXT);
-	if (is_skip(note)) {
-		char *host = escape_text(note->who.host, ESCAPE_TEXT);
-
-		printf("last skipped: %s, %s, ", host, at);
-		free(host);
-	}
 	printf("%s\n", escaped);
 	free(escaped);
 	free(text);

@@ -15,70 +15,6 @@
 #include "lock/votes.h"
 #include "redis/reply.h"
 
-/* Stands for the key in the words of a command. */
-#define KEY "\001"
-
-/* Nothing else uses the scratch key, and it is gone a moment later. If the
- * doctor is killed meanwhile, it expires. */
-#define LIFE_MS "600000"
-
-/* How the server is asked for each command: by a harmless one. Without
- * pointers, which the loader would have to adjust at the start of each run. */
-static const struct {
-	/* With '|' between; harmless if the key holds a string. Empty: not
-	 * asked for. */
-	char words[36];
-	enum trial_kind {
-		TRIAL_PLAIN,	/* in scripts alone */
-		TRIAL_CREATES,	/* the same, and a key, if there is none */
-		TRIAL_DIRECT,	/* never in a script */
-		TRIAL_SUCCEEDS, /* the same, and never refused by itself */
-	} kind;
-} harmless[NEEDS_COMMANDS] = {
-    /* clang-format off */
-	[NEEDS_SET] = {"SET|" KEY "||PX|" LIFE_MS, TRIAL_CREATES},
-	[NEEDS_EVAL] = {"EVAL|return 1|1|" KEY, TRIAL_DIRECT},
-	[NEEDS_EVALSHA] = {"EVALSHA|0|1|" KEY, TRIAL_DIRECT},
-	[NEEDS_TIME] = {"TIME", TRIAL_PLAIN},
-	[NEEDS_GET] = {"GET|" KEY, TRIAL_PLAIN},
-	[NEEDS_PTTL] = {"PTTL|" KEY, TRIAL_PLAIN},
-	[NEEDS_HMGET] = {"HMGET|" KEY "|f", TRIAL_PLAIN},
-	[NEEDS_HSET] = {"HSET|" KEY "|f|v|a field without value", TRIAL_PLAIN},
-	[NEEDS_HDEL] = {"HDEL|" KEY "|f", TRIAL_PLAIN},
-	[NEEDS_PEXPIRE] = {"PEXPIRE|" KEY "|" LIFE_MS, TRIAL_PLAIN},
-	[NEEDS_ZRANGE] = {"ZRANGE|" KEY "|0|0", TRIAL_PLAIN},
-	[NEEDS_ZSCORE] = {"ZSCORE|" KEY "|m", TRIAL_PLAIN},
-	[NEEDS_ZRANK] = {"ZRANK|" KEY "|m", TRIAL_PLAIN},
-	[NEEDS_ZCOUNT] = {"ZCOUNT|" KEY "|0|0", TRIAL_PLAIN},
-	[NEEDS_ZADD] = {"ZADD|" KEY "|XX|1|m", TRIAL_PLAIN},
-	[NEEDS_ZREM] = {"ZREM|" KEY "|m", TRIAL_PLAIN},
-	[NEEDS_RPUSH] = {"RPUSH|" KEY "|e", TRIAL_CREATES},
-	[NEEDS_BLPOP] = {"BLPOP|" KEY "|0.01", TRIAL_SUCCEEDS},
-	[NEEDS_SETNAME] = {"CLIENT|SETNAME|rlockrun:doctor", TRIAL_SUCCEEDS},
-	[NEEDS_SCAN] = {"SCAN|0|COUNT|1", TRIAL_SUCCEEDS},
-	[NEEDS_WAIT] = {"WAIT|0|1", TRIAL_SUCCEEDS},
-	[NEEDS_ROLE] = {"ROLE", TRIAL_SUCCEEDS},
-	[NEEDS_ASKING] = {"ASKING", TRIAL_DIRECT},
-	[NEEDS_CLUSTER_SLOTS] = {"CLUSTER|SLOTS", TRIAL_SUCCEEDS},
-	[NEEDS_INFO] = {"INFO|server", TRIAL_SUCCEEDS},
-	[NEEDS_DEL] = {"DEL|" KEY, TRIAL_PLAIN},
-	[NEEDS_EXISTS] = {"EXISTS|" KEY, TRIAL_PLAIN},
-	[NEEDS_ZCARD] = {"ZCARD|" KEY, TRIAL_PLAIN},
-	[NEEDS_ZRANGEBYSCORE] = {"ZRANGEBYSCORE|" KEY "|0|0", TRIAL_PLAIN},
-	[NEEDS_ZREMRANGEBYSCORE] = {"ZREMRANGEBYSCORE|" KEY "|0|0",
-	    TRIAL_PLAIN},
-	[NEEDS_HKEYS] = {"HKEYS|" KEY, TRIAL_PLAIN},
-	[NEEDS_SADD] = {"SADD|" KEY "|m", TRIAL_CREATES},
-	[NEEDS_SREM] = {"SREM|" KEY "|m", TRIAL_PLAIN},
-	[NEEDS_SMEMBERS] = {"SMEMBERS|" KEY, TRIAL_PLAIN},
-	[NEEDS_LPUSH] = {"LPUSH|" KEY "|e", TRIAL_CREATES},
-	[NEEDS_LTRIM] = {"LTRIM|" KEY "|0|9", TRIAL_PLAIN},
-	[NEEDS_LRANGE] = {"LRANGE|" KEY "|0|0", TRIAL_PLAIN},
-	[NEEDS_LREM] = {"LREM|" KEY "|0|e", TRIAL_PLAIN},
-	[NEEDS_TYPE] = {"TYPE|" KEY, TRIAL_PLAIN},
-    /* clang-format on */
-};
-
 enum access {
 	ACCESS_PERMITTED, /* or not known */
 	ACCESS_DENIED,	  /* the command is */
@@ -112,7 +48,7 @@ struct rules {
 /* A command that is tried. */
 struct trial {
 	const char *words; /* as in the table */
-	enum trial_kind kind;
+	enum needs_trial kind;
 	const char *key;
 	bool succeeded;
 	enum access access;
@@ -158,7 +94,7 @@ judge_words(const char *words)
 /* An error that is no denial shows that the command was run, or would be.
  * DRYRUN answers OK, or in words why not. A proxy has words of its own. */
 static enum access
-judge_access(const struct question *question, enum trial_kind kind)
+judge_access(const struct question *question, enum needs_trial kind)
 {
 	const char *words = value_text(question->value);
 	enum access access = ACCESS_PERMITTED;
@@ -170,7 +106,7 @@ judge_access(const struct question *question, enum trial_kind kind)
 	/* Redis before 6 knows no part of a second, which a run does without.
 	 */
 	if (question->outcome == QUESTION_FAILED &&
-	    access == ACCESS_PERMITTED && kind == TRIAL_SUCCEEDS &&
+	    access == ACCESS_PERMITTED && kind == NEEDS_TRIAL_SUCCEEDS &&
 	    question->verdict == VERDICT_REPORT &&
 	    !reply_is(words, "ERR timeout is not an integer"))
 		access = ACCESS_MISSING;
@@ -206,8 +142,8 @@ find_user(struct rules *rules)
 static bool
 is_dry(const struct rules *rules, const struct trial *trial)
 {
-	return rules->is_dry && trial->kind != TRIAL_DIRECT &&
-	       strstr(trial->words, KEY) != NULL;
+	return rules->is_dry && trial->kind != NEEDS_TRIAL_DIRECT &&
+	       strstr(trial->words, NEEDS_KEY) != NULL;
 }
 
 static void
@@ -230,7 +166,7 @@ split_words(const struct rules *rules, struct trial *trial, bool in_script)
 	while (rest != NULL) {
 		const char *word = strsep(&rest, "|");
 
-		*argv++ = strcmp(word, KEY) == 0 ? trial->key : word;
+		*argv++ = strcmp(word, NEEDS_KEY) == 0 ? trial->key : word;
 	}
 	*argv = NULL;
 }
@@ -248,7 +184,7 @@ try_all(const struct rules *rules, struct trial *trials, size_t count,
 	for (size_t i = 0; i < count; i++) {
 		if (*trials[i].words == '\0' ||
 		    (in_script && (trials[i].access != ACCESS_MISSING ||
-				      trials[i].kind != TRIAL_PLAIN ||
+				      trials[i].kind != NEEDS_TRIAL_PLAIN ||
 				      is_dry(rules, &trials[i]))))
 			continue;
 		split_words(rules, &trials[i], in_script);
@@ -276,16 +212,16 @@ try_commands(struct rules *rules)
 	struct trial trials[NEEDS_COMMANDS];
 	const char *key =
 	    rules->is_dry ? rules->names[0].keys.lock : rules->visit->scratch;
-	struct trial end = {.words = "SET|" KEY "||PX|1", .key = key};
+	struct trial end = {.words = "SET|" NEEDS_KEY "||PX|1", .key = key};
 	bool answered;
 
 	for (size_t i = 0; i < NEEDS_COMMANDS; i++)
-		trials[i] = (struct trial){.words = harmless[i].words,
-		    .kind = harmless[i].kind,
+		trials[i] = (struct trial){.words = needs_commands[i].words,
+		    .kind = needs_commands[i].trial,
 		    .key = key};
 	answered = try_all(rules, trials, 1, false);
 	for (size_t i = 1; i < NEEDS_COMMANDS; i++)
-		if (trials[i].kind == TRIAL_CREATES && !rules->is_dry &&
+		if (trials[i].kind == NEEDS_TRIAL_CREATES && !rules->is_dry &&
 		    !trials[0].succeeded)
 			trials[i].words = "";
 	answered = answered &&
@@ -317,8 +253,8 @@ static bool
 try_keys(struct rules *rules, struct names *names)
 {
 	const char *words = is_denied(rules, NEEDS_EVALSHA)
-				? "EVAL|return 1|1|" KEY
-				: "EVALSHA|0|1|" KEY;
+				? "EVAL|return 1|1|" NEEDS_KEY
+				: "EVALSHA|0|1|" NEEDS_KEY;
 	struct trial trials[KEY_COUNT];
 	bool answered;
 
@@ -417,7 +353,7 @@ list_rules(const struct rules *rules, const struct needs *lacking)
 
 	for (enum needs_command i = 0; i < NEEDS_COMMANDS; i++)
 		if (lacking->commands & NEEDS_BIT(i))
-			list = append_rule(list, "+", needs_rules[i]);
+			list = append_rule(list, "+", needs_commands[i].rule);
 	for (size_t i = 0; i < rules->names_count; i++) {
 		const struct names *names = &rules->names[i];
 		uint64_t keys = lacking->keys & names->denied;

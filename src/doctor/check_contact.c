@@ -12,8 +12,7 @@
 #include "redis/reply.h"
 #include "redis/tls/tls.h"
 
-/* Clocks that are kept by NTP differ by less; a step is more than drift. */
-enum { FAR_US = 1000000, STEP_MIN_US = 10000 };
+enum { STEP_MIN_US = 10000 }; /* more than drift */
 enum { DAY_S = 24 * 60 * 60, DAYS_ENOUGH = 14 };
 
 /* --- asking ----------------------------------------------------------- */
@@ -223,7 +222,7 @@ add_difference(const struct visit *visit)
 		return;
 	}
 	ahead_us = offset.us - clock_epoch() * 1000 + clock_now_us();
-	far = llabs(ahead_us) > FAR_US + offset.error_us;
+	far = llabs(ahead_us) > CHECK_FAR_US + offset.error_us;
 	findings_add(visit->findings, far ? FINDING_WARNING : FINDING_OK,
 	    "clock",
 	    far ? "keep both clocks by NTP: if the server's is set forward "

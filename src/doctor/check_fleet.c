@@ -195,6 +195,17 @@ note_replicas(struct visit *pattern, const struct value *list)
 	}
 }
 
+/* Nor then, mostly, which replicas it knows. */
+static void
+note_no_quorum(const struct poll *poll, const char *error)
+{
+	bool denied = error != NULL && reply_is(error, "NOPERM");
+
+	findings_add(poll->findings, FINDING_UNKNOWN, "sentinels",
+	    denied ? "permit +sentinel" : "use a sentinel that knows CKQUORUM",
+	    "%.256s: it does not say whether it has a quorum", poll->label);
+}
+
 static void
 ask_sentinel(struct poll *poll, struct visit *visit, struct visit *pattern)
 {
@@ -217,10 +228,12 @@ ask_sentinel(struct poll *poll, struct visit *visit, struct visit *pattern)
 			warn_of(poll, "it does not reach the primary",
 			    "check the primary, and the network between them");
 		if (questions[2].outcome == QUESTION_FAILED &&
-		    strncmp(questions[2].error, "NOQUORUM", 8) == 0)
+		    reply_is(questions[2].error, "NOQUORUM"))
 			warn_of(poll, questions[2].error,
 			    "start the missing sentinels: until then nothing "
 			    "replaces a primary that dies");
+		else if (questions[2].outcome != QUESTION_ANSWERED)
+			note_no_quorum(poll, questions[2].error);
 		note_replicas(pattern, questions[3].value);
 	} else if (questions[0].outcome == QUESTION_SILENT) {
 		/* That names the sentinel already. */
@@ -238,7 +251,8 @@ check_fleet_sentinels(struct visit *pattern, const struct endpoint *endpoint)
 {
 	struct findings *findings = pattern->findings;
 	struct poll poll = {.master = endpoint->master, .findings = findings};
-	size_t before = findings_count(findings, FINDING_WARNING);
+	size_t before = findings_count(findings, FINDING_WARNING) +
+			findings_count(findings, FINDING_UNKNOWN);
 
 	for (size_t i = 0; i < endpoint->host_count; i++) {
 		struct visit one = *pattern;
@@ -248,7 +262,9 @@ check_fleet_sentinels(struct visit *pattern, const struct endpoint *endpoint)
 		ask_sentinel(&poll, &one, pattern);
 		enquiry_end(&one.enquiry);
 	}
-	if (findings_count(findings, FINDING_WARNING) == before)
+	if (findings_count(findings, FINDING_WARNING) +
+		findings_count(findings, FINDING_UNKNOWN) ==
+	    before)
 		findings_add(findings, FINDING_OK, "sentinels", NULL,
 		    "%zu agree on %s", poll.replied, poll.address);
 	if (endpoint->host_count < SENTINELS_ENOUGH)
@@ -260,8 +276,6 @@ check_fleet_sentinels(struct visit *pattern, const struct endpoint *endpoint)
 }
 
 /* --- several servers -------------------------------------------------- */
-
-enum { FAR_US = 1000000 };
 
 struct fleet {
 	const struct check_identity *list;
@@ -333,7 +347,7 @@ are_clocks_alike(const struct fleet *fleet, const struct check_identity *a,
 	int64_t apart_us = llabs(a->clock.us - b->clock.us);
 
 	if (!a->clock.is_known || !b->clock.is_known ||
-	    apart_us <= FAR_US + a->clock.error_us + b->clock.error_us)
+	    apart_us <= CHECK_FAR_US + a->clock.error_us + b->clock.error_us)
 		return true;
 	findings_add(fleet->findings, FINDING_WARNING, "clocks",
 	    "keep them by NTP", "those of %.256s and %.256s differ by %.1f s",
@@ -357,20 +371,15 @@ is_old_enough(const struct fleet *fleet, const struct check_identity *one)
 	return false;
 }
 
-/* Adds what the server does not say, which then is not as it should be. */
+/* What a server does not say is not as it should be, either. */
 static bool
 is_told(const struct fleet *fleet, const struct check_identity *one,
-    const char *check, bool is_known)
+    const char *check, const char *what, bool is_known)
 {
-	bool is_clock = strcmp(check, "clocks") == 0;
-
 	if (!is_known)
 		findings_add(fleet->findings, FINDING_UNKNOWN, check,
-		    is_clock ? "permit +time" : "permit +info",
-		    "%.256s does not say its %s", one->label,
-		    is_clock			   ? "time"
-		    : strcmp(check, "uptime") == 0 ? "uptime"
-						   : "run_id");
+		    strcmp(what, "time") == 0 ? "permit +time" : "permit +info",
+		    "%.256s does not say its %s", one->label, what);
 	return is_known;
 }
 
@@ -382,10 +391,12 @@ compare_all(const struct fleet *fleet)
 	for (size_t i = 0; i < fleet->count; i++) {
 		const struct check_identity *one = &fleet->list[i];
 
-		apart &=
-		    is_told(fleet, one, "same-server", *one->run_id != '\0');
-		alike &= is_told(fleet, one, "clocks", one->clock.is_known);
-		old &= is_told(fleet, one, "uptime", one->uptime_s >= 0);
+		apart &= is_told(fleet, one, "same-server", "run_id",
+		    *one->run_id != '\0');
+		alike &=
+		    is_told(fleet, one, "clocks", "time", one->clock.is_known);
+		old &=
+		    is_told(fleet, one, "uptime", "uptime", one->uptime_s >= 0);
 	}
 	for (size_t i = 0; i < fleet->count; i++)
 		for (size_t j = 0; j < i; j++) {

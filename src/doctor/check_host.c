@@ -18,17 +18,82 @@
 #include "base/exitcode.h"
 #include "base/mem.h"
 #include "doctor/checks.h"
+#include "doctor/rows.h"
 #include "job/descendants.h"
 #include "job/process.h"
 
-enum { PROCESSES_SPARE = 16, FILES_ENOUGH = 64, LINE_MAX_BYTES = 4096 };
+enum { PROCESSES_SPARE = 16, LINE_MAX_BYTES = 4096 };
 enum { OLDEST_MAJOR = 4, OLDEST_MINOR = 18 };
-enum { NAME_SIZE = 1024 };
 
 #define SYSLOG_PATH "/dev/log"
 
+/* --- the rows --------------------------------------------------------- */
+
+#define USED "{used} in use, the limit is {most}"
+#define RAISE "raise the limit: ulimit -u, or TasksMax of the unit"
+#define MISSING "cannot be written: {denial}; runs go on without it"
+#define PERMIT \
+	"create it, permit this user to write there, or use another place"
+
+/* clang-format off */
+static const struct judgement host[] = {
+	{"kernel", FINDING_WARNING, "old",
+	    "{kernel} is older than Linux 4.18", "use a newer kernel"},
+	{"kernel", FINDING_OK, "kernel", "{kernel}", ""},
+
+	{"proc", EXITCODE_RESOURCE, "unguarded elsewhere",
+	    "no job can be guarded: {unguarded}",
+	    "mount -t proc proc /proc in the namespace of the run"},
+	{"proc", EXITCODE_RESOURCE, "unguarded",
+	    "no job can be guarded: {unguarded}", ""},
+	{"proc", FINDING_NOTE, "hidepid", "mounted with hidepid={hidepid}: a "
+	    "part of a job that is not dumpable is found only when its parent "
+	    "has ended", ""},
+	{"proc", FINDING_OK, "", "mounted, and of our pid namespace", ""},
+
+	{"pidfd", FINDING_OK, "pidfds",
+	    "signals cannot reach the wrong process", ""},
+	{"pidfd", FINDING_WARNING, "", "there are no pidfds: a signal to a "
+	    "job's descendant may reach a process that has got its id",
+	    "use Linux 5.3 or newer, and permit pidfd_open and "
+	    "pidfd_send_signal in the sandbox"},
+
+	{"processes", FINDING_OK, "unlimited", "no limit", ""},
+	{"processes", FINDING_OK, "root", "no limit for root", ""},
+	{"processes", FINDING_UNKNOWN, "most !used",
+	    "how many are in use is not known, the limit is {most}", ""},
+	{"processes", EXITCODE_RESOURCE, "full",
+	    USED ": the guard cannot start", RAISE},
+	{"processes", FINDING_WARNING, "scarce",
+	    USED ": the guard and the job may not start", RAISE},
+	{"processes", FINDING_OK, "most", USED, ""},
+
+	{"files", FINDING_WARNING, "files<64",
+	    "{files} may be open", "raise the limit: ulimit -n"},
+	{"files", FINDING_OK, "files", "{files} may be open", ""},
+
+	{"local-clock", FINDING_OK, "!asleep", "CLOCK_BOOTTIME (source "
+	    "{source}), which counts the time of a suspension", ""},
+	{"local-clock", FINDING_NOTE, "", "CLOCK_BOOTTIME (source {source}); "
+	    "this host was suspended for {asleep} s since it booted: a job is "
+	    "killed if its lease ended meanwhile", ""},
+};
+
+/* Where logs and metrics go. */
+static const struct judgement log_place[] = {
+	{"log", FINDING_WARNING, "denial", "{place} " MISSING, PERMIT},
+	{"log", FINDING_OK, "", "{place} can be written", ""},
+};
+static const struct judgement metrics_place[] = {
+	{"metrics", FINDING_WARNING, "denial", "{place} " MISSING, PERMIT},
+	{"metrics", FINDING_OK, "", "{place} can be written", ""},
+};
+/* clang-format on */
+
+/* --- what a run and its guard need -------------------------------------- */
+
 static void
-check_kernel(struct findings *findings)
+put_kernel(char **facts)
 {
 	struct utsname name;
 	int major = 0, minor = 0;
@@ -38,17 +103,11 @@ check_kernel(struct findings *findings)
 		return;
 	major = (int)strtol(name.release, &end, 10);
 	minor = *end == '.' ? (int)strtol(end + 1, NULL, 10) : 0;
-	if (major > OLDEST_MAJOR ||
-	    (major == OLDEST_MAJOR && minor >= OLDEST_MINOR))
-		findings_add(findings, FINDING_OK, "kernel", NULL, "%s %s",
-		    name.sysname, name.release);
-	else
-		findings_add(findings, FINDING_WARNING, "kernel",
-		    "use a newer kernel", "%s %s is older than Linux 4.18",
-		    name.sysname, name.release);
+	rows_put(facts, "kernel:%s %s\n", name.sysname, name.release);
+	rows_put_flag(facts, "old",
+	    major < OLDEST_MAJOR ||
+		(major == OLDEST_MAJOR && minor < OLDEST_MINOR));
 }
-
-/* --- /proc ------------------------------------------------------------ */
 
 /* "... - proc proc rw,hidepid=invisible": the options behind the last word. */
 static void
@@ -75,7 +134,7 @@ read_hidepid(char *value, size_t size)
 }
 
 static void
-check_proc(struct findings *findings)
+put_proc(char **facts)
 {
 	struct descendants descendants;
 	char hidepid[32];
@@ -88,38 +147,12 @@ check_proc(struct findings *findings)
 	descendants_close(&descendants);
 	read_hidepid(hidepid, sizeof(hidepid));
 	if (rc == -1)
-		findings_add(findings, EXITCODE_RESOURCE, "proc",
-		    error == ENODEV || error == EXDEV
-			? "mount -t proc proc /proc in the namespace of the "
-			  "run"
-			: NULL,
-		    "no job can be guarded: %s", descendants_strerror(error));
-	else if (hidepid[0] == '\0' || strcmp(hidepid, "0") == 0 ||
-		 strcmp(hidepid, "off") == 0)
-		findings_add(findings, FINDING_OK, "proc", NULL,
-		    "mounted, and of our pid namespace");
-	else
-		findings_add(findings, FINDING_NOTE, "proc", NULL,
-		    "mounted with hidepid=%s: a part of a job that is not "
-		    "dumpable is found only when its parent has ended",
-		    hidepid);
+		rows_put(facts, "unguarded:%s\n", descendants_strerror(error));
+	rows_put_flag(facts, "elsewhere", error == ENODEV || error == EXDEV);
+	if (strcmp(hidepid, "0") != 0 && strcmp(hidepid, "off") != 0)
+		rows_put(facts, "hidepid:%s\n", hidepid);
+	rows_put_flag(facts, "pidfds", process_has_pidfds());
 }
-
-static void
-check_pidfd(struct findings *findings)
-{
-	if (process_has_pidfds())
-		findings_add(findings, FINDING_OK, "pidfd", NULL,
-		    "signals cannot reach the wrong process");
-	else
-		findings_add(findings, FINDING_WARNING, "pidfd",
-		    "use Linux 5.3 or newer, and permit pidfd_open and "
-		    "pidfd_send_signal in the sandbox",
-		    "there are no pidfds: a signal to a job's descendant may "
-		    "reach a process that has got its id");
-}
-
-/* --- limits ----------------------------------------------------------- */
 
 /* A limit counts threads; processes are what /proc shows at little cost. -1:
  * not known. */
@@ -143,57 +176,29 @@ count_processes(void)
 }
 
 static void
-check_processes(struct findings *findings)
+put_limits(char **facts)
 {
-	static const char remedy[] =
-	    "raise the limit: ulimit -u, or TasksMax of the unit";
-	struct rlimit limit;
+	struct rlimit processes, files;
 	uintmax_t most;
 	int64_t used;
 
-	if (getrlimit(RLIMIT_NPROC, &limit) == -1)
-		return;
-	most = limit.rlim_cur;
-	if (limit.rlim_cur == RLIM_INFINITY || geteuid() == 0) {
-		findings_add(findings, FINDING_OK, "processes", NULL,
-		    "no limit%s",
-		    limit.rlim_cur == RLIM_INFINITY ? "" : " for root");
-		return;
+	if (getrlimit(RLIMIT_NPROC, &processes) == 0) {
+		most = processes.rlim_cur;
+		rows_put(facts, "most:%ju\n", most);
+		rows_put_flag(facts, "unlimited",
+		    processes.rlim_cur == RLIM_INFINITY);
+		rows_put_flag(facts, "root", geteuid() == 0);
+		used = most == RLIM_INFINITY || geteuid() == 0
+			   ? -1
+			   : count_processes();
+		rows_put_number(facts, "used", used >= 0, used);
+		rows_put_flag(facts, "full", most <= (uintmax_t)used);
+		rows_put_flag(facts, "scarce",
+		    most < (uintmax_t)used + PROCESSES_SPARE);
 	}
-	used = count_processes();
-	if (used < 0)
-		findings_add(findings, FINDING_UNKNOWN, "processes", NULL,
-		    "how many are in use is not known, the limit is %ju", most);
-	else if (most >= (uintmax_t)used + PROCESSES_SPARE)
-		findings_add(findings, FINDING_OK, "processes", NULL,
-		    "%" PRId64 " in use, the limit is %ju", used, most);
-	else if (most <= (uintmax_t)used)
-		findings_add(findings, EXITCODE_RESOURCE, "processes", remedy,
-		    "%" PRId64 " in use, the limit is %ju: the guard cannot "
-		    "start",
-		    used, most);
-	else
-		findings_add(findings, FINDING_WARNING, "processes", remedy,
-		    "%" PRId64 " in use, the limit is %ju: the guard and the "
-		    "job may not start",
-		    used, most);
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0)
+		rows_put(facts, "files:%ju\n", (uintmax_t)files.rlim_cur);
 }
-
-static void
-check_files(struct findings *findings)
-{
-	struct rlimit limit;
-	bool few;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) == -1)
-		return;
-	few = limit.rlim_cur < FILES_ENOUGH;
-	findings_add(findings, few ? FINDING_WARNING : FINDING_OK, "files",
-	    few ? "raise the limit: ulimit -n" : NULL, "%ju may be open",
-	    (uintmax_t)limit.rlim_cur);
-}
-
-/* --- the clock -------------------------------------------------------- */
 
 static int64_t
 read_clock_s(clockid_t id)
@@ -206,7 +211,7 @@ read_clock_s(clockid_t id)
 
 /* Two reads at different times may fall on both sides of a second. */
 static void
-check_clock(struct findings *findings)
+put_clock(char **facts)
 {
 	int64_t asleep_s =
 	    read_clock_s(CLOCK_BOOTTIME) - read_clock_s(CLOCK_MONOTONIC);
@@ -219,17 +224,8 @@ check_clock(struct findings *findings)
 		source[strcspn(source, "\n")] = '\0';
 	if (file != NULL)
 		fclose(file);
-	if (asleep_s <= 1)
-		findings_add(findings, FINDING_OK, "local-clock", NULL,
-		    "CLOCK_BOOTTIME (source %s), which counts the time of a "
-		    "suspension",
-		    source);
-	else
-		findings_add(findings, FINDING_NOTE, "local-clock", NULL,
-		    "CLOCK_BOOTTIME (source %s); this host was suspended for "
-		    "%" PRId64 " s since it booted: a job is killed if its "
-		    "lease ended meanwhile",
-		    source, asleep_s);
+	rows_put(facts, "source:%s\n", source);
+	rows_put_number(facts, "asleep", asleep_s > 1, asleep_s);
 }
 
 /* --- logs and metrics: NULL, or the reason why they are not written --- */
@@ -276,21 +272,16 @@ deny_folder(const char *path)
 }
 
 static void
-check_sink(struct findings *findings, const char *check, const char *path,
-    const char *denial)
+judge_place(struct findings *findings, const struct judgement *rows,
+    const char *path, const char *denial)
 {
-	char name[NAME_SIZE];
+	char name[FACT_SIZE], *facts;
 
 	escape_quote(path, name, sizeof(name));
-	if (denial == NULL)
-		findings_add(findings, FINDING_OK, check, NULL,
-		    "%s can be written", name);
-	else
-		findings_add(findings, FINDING_WARNING, check,
-		    "create it, permit this user to write there, or use "
-		    "another place",
-		    "%s cannot be written: %s; runs go on without it", name,
-		    denial);
+	facts = mem_printf("place:%s\ndenial:%s\n", name,
+	    denial != NULL ? denial : "");
+	rows_judge(rows, 2, FINDING_OK, facts, findings);
+	free(facts);
 }
 
 /* ---------------------------------------------------------------------- */
@@ -299,22 +290,25 @@ void
 check_host(struct findings *findings, const struct opts *opts)
 {
 	const char *log = opts->log_to, *metrics = opts->metrics_folder;
+	char *facts = mem_strdup("");
 	struct stat file;
 
 	findings->subject = "this host";
-	check_kernel(findings);
-	check_proc(findings);
-	check_pidfd(findings);
-	check_processes(findings);
-	check_files(findings);
-	check_clock(findings);
+	put_kernel(&facts);
+	put_proc(&facts);
+	put_limits(&facts);
+	put_clock(&facts);
+	rows_judge(host, sizeof(host) / sizeof(*host), FINDING_OK, facts,
+	    findings);
+	free(facts);
 	if (log != NULL && strcmp(log, "syslog") == 0)
-		check_sink(findings, "log", SYSLOG_PATH,
+		judge_place(findings, log_place, SYSLOG_PATH,
 		    stat(SYSLOG_PATH, &file) == -1 ? strerror(errno)
 		    : S_ISSOCK(file.st_mode)	   ? NULL
 						   : "not a socket");
 	else if (log != NULL)
-		check_sink(findings, "log", log, deny_file(log));
+		judge_place(findings, log_place, log, deny_file(log));
 	if (*metrics != '\0')
-		check_sink(findings, "metrics", metrics, deny_folder(metrics));
+		judge_place(findings, metrics_place, metrics,
+		    deny_folder(metrics));
 }

@@ -10,7 +10,7 @@
 #include "doctor/checks.h"
 #include "redis/info.h"
 
-enum { FAR_US = 1000000, REPLICAS_MAX = 64 };
+enum { REPLICAS_MAX = 64 };
 
 struct check_replica {
 	char host[CLUSTER_HOST_SIZE], label[CLUSTER_LABEL_SIZE];
@@ -98,9 +98,9 @@ find_replicas(struct replicas *replicas)
 	if ((size_t)count > replicas->count)
 		findings_add(replicas->primary->findings, FINDING_UNKNOWN,
 		    "replica", CHECK_SEE,
-		    "the server does not say where %" PRId64 " of its replicas "
-		    "are",
-		    count - (int64_t)replicas->count);
+		    "INFO names %zu of %" PRId64 " replicas, so not all are "
+		    "examined",
+		    replicas->count, count);
 	for (size_t i = 0; i < replicas->count; i++)
 		ask_replica(replicas, &replicas->list[i]);
 }
@@ -123,7 +123,7 @@ judge_clock(const struct replicas *replicas,
 	if (!clock.is_known || !replica->clock.is_known)
 		return false;
 	if (llabs(ahead_us) <=
-	    FAR_US + clock.error_us + replica->clock.error_us)
+	    CHECK_FAR_US + clock.error_us + replica->clock.error_us)
 		return true;
 	findings_add(primary->findings,
 	    ahead_us < 0 ? FINDING_NOTE : FINDING_WARNING, "clock",

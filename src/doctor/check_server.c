@@ -1,8 +1,6 @@
-/* What a server says of itself becomes one text, the facts: lines "name:value",
- * of which the first with a name counts. The settings come first, then INFO,
- * then what follows from several values. Rows say what to make of them. */
+/* What a server says of itself becomes facts: the settings first, then INFO,
+ * then what follows from several values. */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,26 +9,13 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "doctor/checks.h"
+#include "doctor/rows.h"
 #include "redis/info.h"
 #include "redis/reply.h"
 
 enum { CLIENTS_SPARE = 32, CLIENTS_PART = 10 };
-enum { VALUE_SIZE = 257 }; /* longer ones are cut */
 
 /* --- the rows --------------------------------------------------------- */
-
-/* Without pointers, which the loader would have to adjust at the start of each
- * run. */
-struct row {
-	char check[17];
-	unsigned char severity;
-	/* Terms, all of which must be true: "name" (it has a value),
-	 * "name=value" and "name<number"; '!' negates. */
-	char condition[80];
-	/* In both, {name} is its value. The remedy may be empty. */
-	char text[132];
-	char remedy[200];
-};
 
 #define SET(setting, value)                                                   \
 	"CONFIG SET " setting " " value ", and in {file}: " setting " " value \
@@ -52,7 +37,7 @@ struct row {
 
 /* clang-format off */
 /* No run gets a lock from such a server. */
-static const struct row useless[] = {
+static const struct judgement useless[] = {
 	{"reach", EXITCODE_REFUSED, "mode=sentinel", "the server is a sentinel",
 	    "redis-sentinel://HOST:PORT/MASTER"},
 	{"reach", EXITCODE_UNAVAILABLE, "loading=1",
@@ -62,7 +47,7 @@ static const struct row useless[] = {
 	    "use the address of the primary, or redis-sentinel://"},
 };
 
-static const struct row usual[] = {
+static const struct judgement usual[] = {
 	{"info", FINDING_NOTE, "no_info info_denied",
 	    "INFO is not available, so much is not known: {no_info}",
 	    "permit +info"},
@@ -106,7 +91,7 @@ static const struct row usual[] = {
 };
 
 /* What the server keeps of what it has acknowledged. */
-static const struct row kept[] = {
+static const struct judgement kept[] = {
 	/* Helper keys and locks all have a ttl, so that volatile-* is no
 	 * better. */
 	{"eviction", FINDING_UNKNOWN, "!maxmemory_policy",
@@ -185,7 +170,7 @@ static const struct row kept[] = {
 
 };
 
-static const struct row others[] = {
+static const struct judgement others[] = {
 	{"replicas", EXITCODE_UNAVAILABLE, "out_of_sync",
 	    "{min_slaves_good_slaves} of the {min-replicas-to-write} replicas "
 	    "are in sync that min-replicas-to-write requires",
@@ -194,7 +179,7 @@ static const struct row others[] = {
 	    "{online} replicas are online, --wait-replicas requires {wanted}",
 	    "start replicas, or lower the number"},
 	{"replicas", FINDING_UNKNOWN, "!online",
-	    "the server does not say whether it has replicas", "{see_info}"},
+	    "the server does not say which replicas it has", "{see_info}"},
 	{"replicas", FINDING_OK, "wanted",
 	    "{online} online; --wait-replicas waits for {wanted}", ""},
 	{"replicas", FINDING_NOTE, "online=0 fails_over",
@@ -237,7 +222,7 @@ static const struct row others[] = {
 	{"clients", FINDING_OK, "", ROOM, ""},
 };
 /* Of a replica, before what it keeps. */
-static const struct row replicated[] = {
+static const struct judgement replicated[] = {
 	{"reach", FINDING_UNKNOWN, "loading=1", "it is loading its data",
 	    "wait until it has finished"},
 	{"read-only", FINDING_WARNING, "role=slave slave_read_only=0",
@@ -254,114 +239,16 @@ enum {
 	REPLICATED = sizeof(replicated) / sizeof(*replicated)
 };
 
-/* --- what applies ------------------------------------------------------ */
-
-__attribute__((format(printf, 2, 3))) static void
-put(char **text, const char *format, ...)
-{
-	va_list arguments;
-	char *more, *longer;
-
-	va_start(arguments, format);
-	more = mem_vprintf(format, arguments);
-	va_end(arguments);
-	longer = mem_printf("%s%s", *text, more);
-	free(*text);
-	free(more);
-	*text = longer;
-}
-
-static bool
-is_true(const char *term, const char *facts)
-{
-	bool negated = *term == '!';
-	const char *operand = term + strcspn(term, "=<");
-	char name[VALUE_SIZE], value[VALUE_SIZE];
-	int64_t number, limit;
-	bool is = false;
-
-	term += negated;
-	snprintf(name, sizeof(name), "%.*s", (int)(operand - term), term);
-	info_text(facts, name, value, sizeof(value));
-	if (*operand == '\0')
-		is = *value != '\0';
-	else if (*operand == '=')
-		is = strcmp(value, operand + 1) == 0;
-	else if (num_int(value, 0, INT64_MAX, &number) == 0 &&
-		 num_int(operand + 1, 0, INT64_MAX, &limit) == 0)
-		is = number < limit;
-	return is != negated;
-}
-
-static bool
-applies(const struct row *row, const char *facts)
-{
-	char terms[sizeof(row->condition)], *rest = terms;
-	const char *term;
-
-	memcpy(terms, row->condition, sizeof(terms));
-	while ((term = strsep(&rest, " ")) != NULL)
-		if (*term != '\0' && !is_true(term, facts))
-			return false;
-	return true;
-}
-
-/* To be freed. */
-static char *
-fill_values(const char *text, const char *facts)
-{
-	char *filled = mem_strdup("");
-
-	while (*text != '\0') {
-		int plain = (int)strcspn(text, "{");
-		const char *named = text + plain + (text[plain] == '{');
-		int length = (int)strcspn(named, "}");
-		char name[VALUE_SIZE], value[VALUE_SIZE];
-
-		snprintf(name, sizeof(name), "%.*s", length, named);
-		info_text(facts, name, value, sizeof(value));
-		put(&filled, "%.*s%s", plain, text, value);
-		text = named + length + (named[length] == '}');
-	}
-	return filled;
-}
-
-/* Adds, of each check, the first row that applies, if it is of that severity or
- * graver. Returns how many. */
-static size_t
-add_rows(const struct row *rows, size_t count, int severity, const char *facts,
-    struct findings *findings)
-{
-	const char *former = "";
-	size_t added = 0;
-
-	for (const struct row *row = rows; row < rows + count; row++) {
-		char *text, *remedy;
-
-		if (strcmp(row->check, former) == 0 || !applies(row, facts))
-			continue;
-		former = row->check;
-		if (row->severity < severity)
-			continue;
-		text = fill_values(row->text, facts);
-		remedy = fill_values(row->remedy, facts);
-		findings_add(findings, row->severity, row->check,
-		    *remedy != '\0' ? remedy : NULL, "%s", text);
-		free(text);
-		free(remedy);
-		added++;
-	}
-	return added;
-}
+/* --- the verdict ------------------------------------------------------ */
 
 bool
 check_server_rows(const char *facts, struct findings *findings)
 {
-	if (add_rows(useless, USELESS, FINDING_OK, facts, findings) > 0)
+	if (rows_judge(useless, USELESS, FINDING_OK, facts, findings) > 0)
 		return false;
-	add_rows(usual, USUAL, FINDING_OK, facts, findings);
-	add_rows(kept, KEPT, FINDING_OK, facts, findings);
-	add_rows(others, OTHERS, FINDING_OK, facts, findings);
+	rows_judge(usual, USUAL, FINDING_OK, facts, findings);
+	rows_judge(kept, KEPT, FINDING_OK, facts, findings);
+	rows_judge(others, OTHERS, FINDING_OK, facts, findings);
 	return true;
 }
 
@@ -369,36 +256,23 @@ bool
 check_server_replica_rows(const char *facts, struct findings *findings)
 {
 	size_t added =
-	    add_rows(replicated, REPLICATED, FINDING_NOTE, facts, findings);
+	    rows_judge(replicated, REPLICATED, FINDING_NOTE, facts, findings);
 
 	if (added == 0 || !info_is(facts, "loading", "1"))
-		added += add_rows(kept, KEPT, FINDING_NOTE, facts, findings);
+		added += rows_judge(kept, KEPT, FINDING_NOTE, facts, findings);
 	return added == 0;
 }
 
 /* --- the facts -------------------------------------------------------- */
 
-static void
-put_flag(char **facts, const char *name, bool is)
-{
-	if (is)
-		put(facts, "%s:1\n", name);
-}
-
-static void
-put_number(char **facts, const char *name, bool is_known, int64_t number)
-{
-	if (is_known)
-		put(facts, "%s:%" PRId64 "\n", name, number);
-}
-
 /* Why something is not known, and the rule that would let one look. */
 static void
 put_error(char **facts, const char *what, const char *error, const char *rule)
 {
-	put(facts, "no_%s:%.256s\n", what, error);
+	rows_put(facts, "no_%s:%.256s\n", what, error);
 	if (reply_is(error, "NOPERM"))
-		put(facts, "%s_denied:1\nsee_%s:permit %s\n", what, what, rule);
+		rows_put(facts, "%s_denied:1\nsee_%s:permit %s\n", what, what,
+		    rule);
 }
 
 /* The answer to CONFIG GET. */
@@ -409,12 +283,13 @@ put_setting(char **facts, const struct question *question)
 	const char *value = value_text(value_at(question->value, 1));
 
 	if (value != NULL && strcmp(name, "save") == 0)
-		put(facts, "snapshots:%s\n", *value != '\0' ? "yes" : "no");
+		rows_put(facts, "snapshots:%s\n",
+		    *value != '\0' ? "yes" : "no");
 	else if (value != NULL && strcmp(name, "aclfile") == 0)
-		put(facts, "save_rules:%s\n",
+		rows_put(facts, "save_rules:%s\n",
 		    *value != '\0' ? "ACL SAVE" : "CONFIG REWRITE");
 	else if (value != NULL)
-		put(facts, "%s:%s\n", name, value);
+		rows_put(facts, "%s:%s\n", name, value);
 	else if (question->error != NULL)
 		put_error(facts, "config", question->error, "+config|get");
 }
@@ -428,7 +303,7 @@ put_kind(char **facts, const struct visit *visit)
 	    !info_is(*facts, "valkey_version", "")   ? "valkey.conf"
 	    : !info_is(*facts, "redict_version", "") ? "redict.conf"
 						     : "redis.conf";
-	char version[VALUE_SIZE], mode[VALUE_SIZE];
+	char version[FACT_SIZE], mode[FACT_SIZE];
 	int64_t major = -1;
 
 	info_text(*facts, "redis_version", version, sizeof(version));
@@ -439,14 +314,14 @@ put_kind(char **facts, const struct visit *visit)
 		info_text(*facts, "redict_mode", mode, sizeof(mode));
 	version[strcspn(version, ".")] = '\0';
 	(void)num_int(version, 0, INT64_MAX, &major);
-	put_number(facts, "major", major >= 0, major);
-	put(facts, "file:%s\nmode:%s\nsave_rules:%s\n", file, mode,
+	rows_put_number(facts, "major", major >= 0, major);
+	rows_put(facts, "file:%s\nmode:%s\nsave_rules:%s\n", file, mode,
 	    visit->save_rules);
-	put_flag(facts, "in_cluster", opts->servers[0].cluster);
-	put_flag(facts, "fails_over",
+	rows_put_flag(facts, "in_cluster", opts->servers[0].cluster);
+	rows_put_flag(facts, "fails_over",
 	    visit->enquiry.endpoint->master != NULL ||
 		strcmp(mode, "cluster") == 0);
-	put_flag(facts, "abstains",
+	rows_put_flag(facts, "abstains",
 	    opts->server_count > 1 && opts->min_uptime_ms >= opts->ttl_ms &&
 		opts->min_uptime_ms >= opts->min_hold_ms);
 }
@@ -462,9 +337,10 @@ put_resources(char **facts)
 	bool is_known = clients >= 0 && admitted >= 0;
 
 	if (most > 0 && used >= 0)
-		put_number(facts, "percent", true, used / (most / 100 + 1));
-	put_number(facts, "left", is_known, left);
-	put_flag(facts, "few",
+		rows_put_number(facts, "percent", true,
+		    used / (most / 100 + 1));
+	rows_put_number(facts, "left", is_known, left);
+	rows_put_flag(facts, "few",
 	    is_known &&
 		(left < CLIENTS_SPARE || left < admitted / CLIENTS_PART));
 }
@@ -482,8 +358,8 @@ put_persistence(char **facts)
 		      !info_is(*facts, "replay_lacks", "") ||
 		      !info_is(*facts, "renamed", "");
 
-	put_flag(facts, "rewriting", rewriting);
-	put_flag(facts, "flawed", flawed);
+	rows_put_flag(facts, "rewriting", rewriting);
+	rows_put_flag(facts, "flawed", flawed);
 }
 
 /* What --wait-replicas demands, and what the server demands by itself. */
@@ -494,17 +370,25 @@ put_replicas(char **facts, int wanted)
 	int64_t least = info_number(*facts, "min-replicas-to-write");
 	int64_t all = info_number(*facts, "connected_slaves");
 	int64_t online = info_online_replicas(*facts);
+	char last[32], line[FACT_SIZE] = "";
 	bool out_of_sync = least > 0 && good >= 0 && good < least;
-	bool too_few = online >= 0 && online < wanted;
+	bool too_few;
 
+	/* Whether those are online that it counts and does not list? */
+	snprintf(last, sizeof(last), "slave%" PRId64, all - 1);
+	info_text(*facts, last, line, sizeof(line));
+	if (all > 0 && *line == '\0')
+		online = -1;
+	too_few = online >= 0 && online < wanted;
 	if (all > 0)
-		put(facts, "too:; on each replica, too\n");
-	put_flag(facts, "out_of_sync", out_of_sync);
-	put_flag(facts, "too_few", too_few);
-	put_flag(facts, "replicated", online > 0 && !out_of_sync && !too_few);
-	put_number(facts, "online", online >= 0, online);
-	put_number(facts, "offline", online < all, all - online);
-	put_number(facts, "wanted", wanted > 0, wanted);
+		rows_put(facts, "too:; on each replica, too\n");
+	rows_put_flag(facts, "out_of_sync", out_of_sync);
+	rows_put_flag(facts, "too_few", too_few);
+	rows_put_flag(facts, "replicated",
+	    online > 0 && !out_of_sync && !too_few);
+	rows_put_number(facts, "online", online >= 0, online);
+	rows_put_number(facts, "offline", online < all, all - online);
+	rows_put_number(facts, "wanted", wanted > 0, wanted);
 }
 
 /* --- asking ----------------------------------------------------------- */
@@ -521,11 +405,11 @@ gather_facts(const struct visit *visit, const struct question *questions,
 	for (size_t i = 1; i < count; i++)
 		put_setting(&facts, &questions[i]);
 	if (info != NULL)
-		put(&facts, "%s\n", info);
+		rows_put(&facts, "%s\n", info);
 	else
 		put_error(&facts, "info",
 		    error != NULL ? error : "its reply is no text", "+info");
-	put(&facts, "see_info:" CHECK_SEE "\nsee_config:" CHECK_SEE "\n");
+	rows_put(&facts, "see_info:" CHECK_SEE "\nsee_config:" CHECK_SEE "\n");
 	put_kind(&facts, visit);
 	put_resources(&facts);
 	if (info != NULL)

@@ -14,6 +14,8 @@
 #include "redis/ways/sentinel.h"
 
 enum { CHECK_PROBES = 9 };
+/* Clocks that are kept by NTP differ by less. */
+enum { CHECK_FAR_US = 1000000 };
 
 /* A probe by TIME. */
 struct check_sample {

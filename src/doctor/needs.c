@@ -2,8 +2,9 @@
 
 #include <stddef.h>
 
-#define RULE(name, rule) rule,
-const char needs_rules[NEEDS_COMMANDS][20] = {NEEDS_COMMAND_LIST(RULE)};
+#define ROW(name, rule, words, trial) {rule, words, NEEDS_TRIAL_##trial},
+const struct needs_command_row needs_commands[NEEDS_COMMANDS] = {
+    NEEDS_COMMAND_LIST(ROW)};
 
 #define C(name) NEEDS_BIT(NEEDS_##name)
 #define K(name) NEEDS_BIT(KEY_##name)

@@ -1,7 +1,7 @@
-/* The commands and keys that a lock needs on its servers, and what is missing
- * without each. From one table come what --doctor finds and the access rules of
- * rlockrun-servers(7). A run does not read it: its scripts try what they need
- * before they grant the lock. */
+/* The commands and keys that a lock needs on its servers, how a server is asked
+ * for each, and what is missing without it. From one table come what --doctor
+ * finds and the access rules of rlockrun-servers(7). A run does not read it:
+ * its scripts try what they need before they grant the lock. */
 #ifndef NEEDS_H
 #define NEEDS_H
 
@@ -11,53 +11,75 @@
 #include "lock/claim.h"
 #include "lock/config.h"
 
-/* The commands, as access rules name them: "+" stands before. SCRIPTS is EVAL,
- * or EVALSHA while the server knows the scripts. */
-#define NEEDS_COMMAND_LIST(X)                   \
-	X(SET, "set")                           \
-	X(SCRIPTS, "eval")                      \
-	X(EVAL, "eval")                         \
-	X(EVALSHA, "evalsha")                   \
-	X(TIME, "time")                         \
-	X(GET, "get")                           \
-	X(PTTL, "pttl")                         \
-	X(HMGET, "hmget")                       \
-	X(HSET, "hset")                         \
-	X(HDEL, "hdel")                         \
-	X(PEXPIRE, "pexpire")                   \
-	X(ZRANGE, "zrange")                     \
-	X(ZSCORE, "zscore")                     \
-	X(ZRANK, "zrank")                       \
-	X(ZCOUNT, "zcount")                     \
-	X(ZCARD, "zcard")                       \
-	X(ZADD, "zadd")                         \
-	X(ZREM, "zrem")                         \
-	X(ZRANGEBYSCORE, "zrangebyscore")       \
-	X(ZREMRANGEBYSCORE, "zremrangebyscore") \
-	X(EXISTS, "exists")                     \
-	X(HKEYS, "hkeys")                       \
-	X(SADD, "sadd")                         \
-	X(SREM, "srem")                         \
-	X(SMEMBERS, "smembers")                 \
-	X(LPUSH, "lpush")                       \
-	X(LTRIM, "ltrim")                       \
-	X(LRANGE, "lrange")                     \
-	X(LREM, "lrem")                         \
-	X(TYPE, "type")                         \
-	X(RPUSH, "rpush")                       \
-	X(BLPOP, "blpop")                       \
-	X(SETNAME, "client|setname")            \
-	X(SCAN, "scan")                         \
-	X(WAIT, "wait")                         \
-	X(ROLE, "role")                         \
-	X(ASKING, "asking")                     \
-	X(CLUSTER_SLOTS, "cluster|slots")       \
-	X(INFO, "info")                         \
-	X(DEL, "del")
+/* Stands for the key in the words of a command. */
+#define NEEDS_KEY "\001"
+/* If the doctor is killed, its scratch key expires. */
+#define NEEDS_LIFE_MS "600000"
 
-#define NEEDS_ENUMERATOR(name, rule) NEEDS_##name,
+/* The commands: as access rules name them ("+" stands before), and how a server
+ * is asked whether it permits each, by words with '|' between that are harmless
+ * if the key holds a string. SCRIPTS, which is not asked for, is EVAL, or
+ * EVALSHA while the server knows the scripts. */
+/* clang-format off */
+#define NEEDS_COMMAND_LIST(X) \
+	X(SET, "set", "SET|" NEEDS_KEY "||PX|" NEEDS_LIFE_MS, CREATES) \
+	X(SCRIPTS, "eval", "", PLAIN) \
+	X(EVAL, "eval", "EVAL|return 1|1|" NEEDS_KEY, DIRECT) \
+	X(EVALSHA, "evalsha", "EVALSHA|0|1|" NEEDS_KEY, DIRECT) \
+	X(TIME, "time", "TIME", PLAIN) \
+	X(GET, "get", "GET|" NEEDS_KEY, PLAIN) \
+	X(PTTL, "pttl", "PTTL|" NEEDS_KEY, PLAIN) \
+	X(HMGET, "hmget", "HMGET|" NEEDS_KEY "|f", PLAIN) \
+	X(HSET, "hset", "HSET|" NEEDS_KEY "|f|v|a field without value", PLAIN) \
+	X(HDEL, "hdel", "HDEL|" NEEDS_KEY "|f", PLAIN) \
+	X(PEXPIRE, "pexpire", "PEXPIRE|" NEEDS_KEY "|" NEEDS_LIFE_MS, PLAIN) \
+	X(ZRANGE, "zrange", "ZRANGE|" NEEDS_KEY "|0|0", PLAIN) \
+	X(ZSCORE, "zscore", "ZSCORE|" NEEDS_KEY "|m", PLAIN) \
+	X(ZRANK, "zrank", "ZRANK|" NEEDS_KEY "|m", PLAIN) \
+	X(ZCOUNT, "zcount", "ZCOUNT|" NEEDS_KEY "|0|0", PLAIN) \
+	X(ZCARD, "zcard", "ZCARD|" NEEDS_KEY, PLAIN) \
+	X(ZADD, "zadd", "ZADD|" NEEDS_KEY "|XX|1|m", PLAIN) \
+	X(ZREM, "zrem", "ZREM|" NEEDS_KEY "|m", PLAIN) \
+	X(ZRANGEBYSCORE, "zrangebyscore", \
+	    "ZRANGEBYSCORE|" NEEDS_KEY "|0|0", PLAIN) \
+	X(ZREMRANGEBYSCORE, "zremrangebyscore", \
+	    "ZREMRANGEBYSCORE|" NEEDS_KEY "|0|0", PLAIN) \
+	X(EXISTS, "exists", "EXISTS|" NEEDS_KEY, PLAIN) \
+	X(HKEYS, "hkeys", "HKEYS|" NEEDS_KEY, PLAIN) \
+	X(SADD, "sadd", "SADD|" NEEDS_KEY "|m", CREATES) \
+	X(SREM, "srem", "SREM|" NEEDS_KEY "|m", PLAIN) \
+	X(SMEMBERS, "smembers", "SMEMBERS|" NEEDS_KEY, PLAIN) \
+	X(LPUSH, "lpush", "LPUSH|" NEEDS_KEY "|e", CREATES) \
+	X(LTRIM, "ltrim", "LTRIM|" NEEDS_KEY "|0|9", PLAIN) \
+	X(LRANGE, "lrange", "LRANGE|" NEEDS_KEY "|0|0", PLAIN) \
+	X(LREM, "lrem", "LREM|" NEEDS_KEY "|0|e", PLAIN) \
+	X(TYPE, "type", "TYPE|" NEEDS_KEY, PLAIN) \
+	X(RPUSH, "rpush", "RPUSH|" NEEDS_KEY "|e", CREATES) \
+	X(BLPOP, "blpop", "BLPOP|" NEEDS_KEY "|0.01", SUCCEEDS) \
+	X(SETNAME, "client|setname", "CLIENT|SETNAME|rlockrun:doctor", SUCCEEDS) \
+	X(SCAN, "scan", "SCAN|0|COUNT|1", SUCCEEDS) \
+	X(WAIT, "wait", "WAIT|0|1", SUCCEEDS) \
+	X(ROLE, "role", "ROLE", SUCCEEDS) \
+	X(ASKING, "asking", "ASKING", DIRECT) \
+	X(CLUSTER_SLOTS, "cluster|slots", "CLUSTER|SLOTS", SUCCEEDS) \
+	X(INFO, "info", "INFO|server", SUCCEEDS) \
+	X(DEL, "del", "DEL|" NEEDS_KEY, PLAIN)
+/* clang-format on */
+
+enum needs_trial {
+	NEEDS_TRIAL_PLAIN,    /* in scripts alone */
+	NEEDS_TRIAL_CREATES,  /* the same, and a key, if there is none */
+	NEEDS_TRIAL_DIRECT,   /* never in a script */
+	NEEDS_TRIAL_SUCCEEDS, /* the same, and never refused by itself */
+};
+
+#define NEEDS_ENUMERATOR(name, rule, words, trial) NEEDS_##name,
 enum needs_command { NEEDS_COMMAND_LIST(NEEDS_ENUMERATOR) NEEDS_COMMANDS };
-extern const char needs_rules[NEEDS_COMMANDS][20];
+extern const struct needs_command_row {
+	char rule[20];
+	char words[36];
+	enum needs_trial trial;
+} needs_commands[NEEDS_COMMANDS];
 
 #define NEEDS_BIT(number) (UINT64_C(1) << (number))
 #define NEEDS_HELPER_KEYS ((NEEDS_BIT(KEY_COUNT) - 1) & ~NEEDS_BIT(KEY_LOCK))

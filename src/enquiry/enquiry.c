@@ -228,7 +228,7 @@ bool
 enquiry_set_nodes(struct enquiry *enquiry, const struct value *slots)
 {
 	struct cluster_node *primaries = NULL;
-	int count = way_is_clustered(enquiry->server)
+	int count = enquiry->endpoint->cluster
 			? cluster_primaries(slots, way_host(enquiry->server),
 			      &primaries)
 			: -1;

@@ -14,6 +14,9 @@ struct supervisor_page {
 	_Atomic int64_t deadline; /* of clock_now: all must be dead by then */
 };
 
+/* Otherwise a lock of each process would guard it, and half of it be read. */
+_Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "it is read in one piece");
+
 enum order_kind {
 	/* Start the job; value bytes follow: entries of child_add_env. */
 	ORDER_START,

@@ -1,20 +1,9 @@
 /* A waiter. The try is claim, heartbeat and poll in one; a doorbell only hints
- * that it is time for one:
- *
- *            +------------- time is up, or any doubt ----------------+
- *            v                                                       |
- *   --> a try is out --busy, queued---> blocked on the doorbell -----+
- *         |  ^    |                         (BLPOP) | rung           |
- *         |  |    |                                 v                |
- *         |  |    |                              (a try)             |
- *         |  |    +--any other way to wait: see queue.h,             |
- *         |  |       the server is busy--> pause (timer) ------------+
- *         |  +--- some keys can't be used: once more without them
- *         +--granted--> HELD
+ * that it is time for one.
  *
  * A server's script is never interrupted, but its reply may be lost: then the
  * grant is unknown, and we go on as if the lock had been granted to us. */
-#include "lock/acquire.h"
+#include "lock/lock.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -22,433 +11,27 @@
 
 #include "base/escape.h"
 #include "base/moment.h"
-#include "lock/answer.h"
+#include "lock/contact.h"
 #include "lock/lease.h"
 #include "lock/release.h"
 #include "redis/reply.h"
 #include "redis/way.h"
 
-static void send_try(struct lock *lock);
-static void ask_try(struct lock *lock);
-static void wait_for_turn(struct lock *lock);
-
-static void
-fail_acquire(struct lock *lock, enum lock_failure failure)
-{
-	lock->failure = failure;
-	lock_end(lock, LOCK_FAILED);
-}
-
-/* A place in the queue is given up by a release, as by any waiter, so that the
- * next one is notified. Neither must an earlier try be granted later. */
-static void
-fail_and_leave(struct lock *lock, enum lock_failure failure)
-{
-	if (lock->queue.position == -1 && lock->claim.former_count == 0) {
-		fail_acquire(lock, failure);
-		return;
-	}
-	lock->failure = failure;
-	release_withdraw(lock);
-}
-
-static int64_t
-silence_ends_at(const struct lock *lock)
-{
-	if (lock->try.silent_since == 0)
-		return CLOCK_NEVER;
-	return lock->try.silent_since + lock->config->server_timeout_ms;
-}
-
-/* Of a vote, the set decides about the next try. */
-static void
-try_later(struct lock *lock)
-{
-	if (config_is_vote(lock->config))
-		fail_acquire(lock, LOCK_UNAVAILABLE);
-	else
-		lock_retry(lock, silence_ends_at(lock));
-}
-
-/* A server that sends error replies is not silent: a waiter goes on. A run that
- * does not wait gives the server the time it gives a silent one. */
-static void
-note_sign_of_life(struct lock *lock)
-{
-	if (lock->config->wait)
-		lock->try.silent_since = 0;
-}
-
-static void
-give_up_acquire(struct lock *lock)
-{
-	lock_note_obstacle(lock);
-	lock->answered = false;
-	fail_acquire(lock, LOCK_UNAVAILABLE);
-	release_silently(lock);
-}
-
-/* --- error replies ---------------------------------------------------- */
-
-/* Other keys than the lock's own may be to blame, or commands that only they
- * need: then it is tried without. False if a policy needs them. */
-static bool
-try_without_helpers(struct lock *lock)
-{
-	struct claim *claim = &lock->claim;
-
-	if (claim->tier == CLAIM_PLAIN || claim_needs_helpers(claim))
-		return false;
-	release_leave_queue(lock);
-	claim->tier = CLAIM_PLAIN;
-	memcpy(lock->no_queue, lock->error, sizeof(lock->no_queue));
-	send_try(lock);
-	return true;
-}
-
-/* A helper key of a wrong type is somebody's mistake, and deleted. If there is
- * none, it is the lock's own key that holds something else. */
-static bool
-heal(struct lock *lock)
-{
-	if (lock->claim.tier == CLAIM_PLAIN || lock->healed)
-		return false;
-	lock->healed = true;
-	lock_ask(lock, request_heal, NULL, clock_now() + LOCK_REPLY_MS);
-	send_try(lock);
-	return true;
-}
-
-/* Not one that refuses us, unless it may pass. */
-static void
-on_try_error(struct lock *lock, const struct reply *reply)
-{
-	lock_note_error(lock, "error from", reply->label, reply->error);
-	lock->answered = false;
-	switch (reply_judge(reply)) {
-	case VERDICT_REFUSED:
-		if (!try_without_helpers(lock))
-			fail_and_leave(lock, LOCK_REFUSED);
-		break;
-	case VERDICT_WRONGTYPE:
-		if (!heal(lock))
-			fail_and_leave(lock, LOCK_NOT_A_LOCK);
-		break;
-	case VERDICT_REPORT:
-		fail_and_leave(lock, LOCK_ERROR);
-		break;
-	case VERDICT_ANEW:
-		lock_drop(lock);
-		/* FALLTHROUGH */
-	default: /* VERDICT_RETRY */
-		note_sign_of_life(lock);
-		if (reply->kind == REPLY_NO_ACCESS)
-			lock_drop(lock);
-		try_later(lock);
-		break;
-	}
-}
-
-/* --- waiting ---------------------------------------------------------- */
-
-/* Whatever ends the wait, the next try shows what it was worth. */
-static void
-on_doorbell(void *arg, const struct reply *reply)
-{
-	struct lock *lock = ((struct lock_link *)arg)->lock;
-	const char *error = value_error(reply->value);
-
-	if (lock->state != LOCK_ACQUIRING)
-		return;
-	lock->command = LOCK_NONE_OUT;
-	if (reply_judge(reply) == VERDICT_AGAIN) {
-		if (lock_may_repeat(lock, reply))
-			wait_for_turn(lock);
-		else
-			lock_retry(lock, silence_ends_at(lock));
-		return;
-	}
-	if (error == NULL) {
-		if (answer_is_ring(reply->value))
-			lock->queue.watches_head = true;
-		send_try(lock);
-		return;
-	}
-	/* In the words of Redis before 6. */
-	if (!lock->queue.whole_seconds &&
-	    reply_is(error, "ERR timeout is not an integer")) {
-		lock->queue.whole_seconds = true;
-		wait_for_turn(lock);
-		return;
-	}
-	lock_note_error(lock, "error from", reply->label, error);
-	switch (reply_judge_error(error)) {
-	case VERDICT_ANEW:
-		lock_drop(lock);
-		/* FALLTHROUGH */
-	case VERDICT_RETRY:
-		lock_retry(lock, silence_ends_at(lock));
-		break;
-	default:
-		memcpy(lock->no_queue, lock->error, sizeof(lock->no_queue));
-		lock_due_in(lock, queue_refuse_doorbell(&lock->queue));
-		break;
-	}
-}
-
-static void
-wait_for_turn(struct lock *lock)
-{
-	int64_t ms = queue_wait_ms(&lock->queue, &lock->holder);
-	int64_t deadline = clock_now() + ms + lock->patience_ms;
-	struct request request;
-
-	lock_due_in(lock, ms);
-	if (lock->queue.way != QUEUE_DOORBELL) {
-		lock->again = AGAIN_NO;
-		return;
-	}
-	request_doorbell(&request, &lock->claim, ms);
-	if (lock_send(lock->link, &request, on_doorbell, deadline) == -1) {
-		lock_due_in(lock, LOCK_BACKOFF_MIN_MS);
-		return;
-	}
-	lock->command = LOCK_ON_DOORBELL;
-	lock_due_at(lock, CLOCK_NEVER);
-}
-
-/* --- replies ---------------------------------------------------------- */
-
-static void
-ring_ahead(struct lock *lock, const struct answer_waiters *waiters)
-{
-	if (waiters->count > 0)
-		lock->queue.watches_head = true;
-	lock_ring(lock, waiters->names, waiters->count);
-}
-
-/* Only the first waiter gives the order, with its try; a pause is none to ask.
- */
-static enum holder_order
-find_order(const struct lock *lock)
-{
-	if (!lock->config->replace || lock->holder.count == 0 ||
-	    lock->holder.state == HOLDER_PAUSED)
-		return HOLDER_NOT_ASKED;
-	if (!lock->holder.replaceable)
-		return HOLDER_IRREPLACEABLE;
-	return lock->queue.position == 0 ? HOLDER_ASKED : HOLDER_NOT_ASKED;
-}
-
-static void
-note_place(struct lock *lock, const struct answer *answer)
-{
-	struct claim *claim = &lock->claim;
-
-	if (answer->position >= 0)
-		claim->was_queued = true;
-	if (answer->position >= 0 && *answer->ticket != '\0')
-		snprintf(claim->ticket, sizeof(claim->ticket), "%s",
-		    answer->ticket);
-}
-
-/* Outside the full tier nobody queues. */
-static bool
-is_queue_full(const struct lock *lock, const struct answer *answer)
-{
-	return answer->position == -1 && lock->claim.tier == CLAIM_FULL;
-}
-
-static void
-on_busy(struct lock *lock, const struct answer *answer)
-{
-	bool waits = lock->config->wait && !config_is_vote(lock->config);
-
-	lock_note_reply(lock);
-	lock->queue.position = answer->position;
-	lock->queue.length = answer->waiting;
-	note_place(lock, answer);
-	lock->holder = answer->holder;
-	lock->holder.permits_here = claim_permits(&lock->claim);
-	lock->holder.order = find_order(lock);
-	ring_ahead(lock, &answer->to_notify);
-	if (!waits || is_queue_full(lock, answer))
-		fail_acquire(lock, LOCK_BUSY);
-	else
-		wait_for_turn(lock);
-}
-
-/* Another run has succeeded not long ago, or with the same id. */
-static void
-on_not_due(struct lock *lock, const struct answer *answer)
-{
-	char at[32], age[32], id[4 * LIMIT_LABEL + 4];
-
-	lock_note_reply(lock);
-	moment_describe_time(-answer->ago_ms, at, sizeof(at));
-	moment_describe_age(answer->ago_ms, age, sizeof(age));
-	escape_quote(answer->by_id ? lock->config->once_id : "", id,
-	    sizeof(id));
-	snprintf(lock->error, sizeof(lock->error),
-	    "last succeeded%s%s on %.255s at %s, %s ago",
-	    answer->by_id ? " with the id " : "", answer->by_id ? id : "",
-	    answer->holder.host, at, age);
-	fail_and_leave(lock, LOCK_NOT_DUE);
-}
-
-/* A run with --newest came later. */
-static void
-on_overtaken(struct lock *lock, const struct answer *answer)
-{
-	lock_note_reply(lock);
-	lock->by = answer->by;
-	fail_and_leave(lock, LOCK_OVERTAKEN);
-}
-
-/* A grant that arrives so late that little is left of it is asked for again:
- * the own token is granted anew. Of a vote, a renewal is due at once. */
-static void
-on_granted(struct lock *lock, const struct answer *answer,
-    const struct reply *reply)
-{
-	int64_t sent_at = reply->sent_at;
-
-	if (!config_is_vote(lock->config) &&
-	    clock_now() > sent_at + lock->config->ttl_ms / 2) {
-		lock_note_error(lock, "too slow for this ttl", reply->label,
-		    "the answer came when half of the lease was over");
-		lock->answered = false;
-		lock_retry(lock, silence_ends_at(lock));
-		return;
-	}
-	lock_note_reply(lock);
-	claim_expect_head(&lock->claim, answer->head);
-	/* The outer run does not wait for a run that it cannot see. */
-	if (*answer->uncounted != '\0') {
-		lock_note_error(lock, "error from", reply->label,
-		    answer->uncounted);
-		memcpy(lock->no_queue, lock->error, sizeof(lock->no_queue));
-	}
-	lock->permits = answer->permits;
-	lock->success_ahead_ms = answer->ahead_ms;
-	lock_ring(lock, answer->to_notify.names, answer->to_notify.count);
-	lock_note_round_trip(lock, sent_at);
-	lease_begin(lock, sent_at);
-}
-
-/* What too few replicas have is freed at once: nobody is to hold it. The next
- * try names that token, in case the release is lost. */
-static void
-on_try_silence(struct lock *lock, const struct reply *reply)
-{
-	bool is_vote = config_is_vote(lock->config);
-	bool may_come_late = reply->sent_at != CLOCK_NEVER;
-
-	if (reply->kind == REPLY_TOO_FEW)
-		lock_post_release(lock, false);
-	lock->grant_unknown = lock->grant_unknown || may_come_late;
-	lock->try.reply_ms *= 2;
-	lock->vote.is_permanent = reply->permanent;
-	lock_note_silence(lock, reply->failure);
-	if (reply->kind == REPLY_TOO_FEW)
-		note_sign_of_life(lock);
-	if (may_come_late && lock->claim.outer == NULL && !is_vote &&
-	    !claim_supersede_token(&lock->claim))
-		fail_acquire(lock, LOCK_ERROR);
-	else if (reply->permanent && !is_vote)
-		give_up_acquire(lock);
-	else
-		try_later(lock);
-}
-
-static void
-on_try_answer(struct lock *lock, const struct answer *answer,
-    const struct reply *reply)
-{
-	switch (answer->outcome) {
-	case ANSWER_BUSY:
-		on_busy(lock, answer);
-		break;
-	case ANSWER_GRANTED:
-		on_granted(lock, answer, reply);
-		break;
-	case ANSWER_NOT_DUE:
-		on_not_due(lock, answer);
-		break;
-	case ANSWER_OVERTAKEN:
-		on_overtaken(lock, answer);
-		break;
-	case ANSWER_NOT_HELD: /* the outer run has ended */
-		lock_note_reply(lock);
-		if (config_is_vote(lock->config)) {
-			fail_acquire(lock, LOCK_NO_OUTER);
-			break;
-		}
-		claim_forget_outer(&lock->claim);
-		send_try(lock);
-		break;
-	default: /* ANSWER_OTHER_KIND */
-		fail_acquire(lock, LOCK_OTHER_KIND);
-		break;
-	}
-}
-
-static void
-on_tried(void *arg, const struct reply *received)
-{
-	struct lock_link *link = arg;
-	struct lock *lock = link->lock;
-	struct lock_reply heard;
-	const struct answer *answer = &heard.answer;
-	const struct reply *reply = &heard.reply;
-	bool refused, granted, busy;
-
-	lock_hear(link, received, &heard);
-	refused = reply->kind == REPLY_NO_ACCESS;
-	granted = answer->outcome == ANSWER_GRANTED;
-	busy = answer->outcome == ANSWER_BUSY;
-	lock->vote.is_out = false;
-	if (lock->state != LOCK_ACQUIRING)
-		return;
-	lock->command = LOCK_NONE_OUT;
-	if (heard.verdict == VERDICT_AGAIN && lock_may_repeat(lock, reply)) {
-		ask_try(lock);
-		return;
-	}
-	lock->grant_unknown = lock->grant_unknown || granted ||
-			      (refused && busy && answer->position != -1);
-	if (granted)
-		lock_note_grant(lock, answer);
-	if (refused && (granted || heard.verdict == VERDICT_REFUSED ||
-			   heard.verdict == VERDICT_AGAIN)) {
-		/* The script may have run all the same, as an open default user
-		 * or in db 0, and granted the lock or entered the queue. */
-		lock_note_error(lock, "refused by", reply->label, reply->error);
-		lock->failure = LOCK_REFUSED;
-		release_at_once(lock);
-	} else if (heard.verdict == VERDICT_VALUE) {
-		on_try_answer(lock, answer, reply);
-	} else if (heard.verdict == VERDICT_AGAIN) { /* too often */
-		try_later(lock);
-	} else if (heard.verdict == VERDICT_SILENT ||
-		   heard.verdict == VERDICT_DEAD) {
-		on_try_silence(lock, reply);
-	} else {
-		on_try_error(lock, reply);
-	}
-	if (reply->kind == REPLY_TOO_FEW)
-		way_doubt(lock->link->way);
-}
+/* So long a reply is awaited at most: an outage may have any number of tries
+ * before. */
+enum { REPLY_MAX_MS = 10000 };
 
 /* --- tries ------------------------------------------------------------ */
 
 /* When a fresh connection tries. The first gets a part of the time only, since
- * its reply may have been lost; the later ones get twice as long each. */
+ * its reply may have been lost; the later ones get twice as long each, up to
+ * REPLY_MAX_MS. */
 static int64_t
 try_ends_at(const struct lock *lock)
 {
-	return clock_min(silence_ends_at(lock),
-	    lock->try.sent_at + lock->try.reply_ms + lock->config->replicas_ms);
+	return clock_min(lock_ends_at(lock), lock->pace.sent_at +
+						 lock->pace.reply_ms +
+						 lock->config->replicas_ms);
 }
 
 /* When a connection that was not up is given up. It gets twice the time: by
@@ -457,111 +40,427 @@ try_ends_at(const struct lock *lock)
 static int64_t
 connect_ends_at(const struct lock *lock)
 {
-	return clock_min(silence_ends_at(lock),
-	    try_ends_at(lock) + lock->try.reply_ms);
+	return clock_min(lock_ends_at(lock),
+	    try_ends_at(lock) + lock->pace.reply_ms);
 }
 
-/* A server may reply to each try and hang up before the doorbell, as one does
- * that evicts clients. The reply stays the last contact: our place in the queue
- * is to be given up if the wait ends now. */
-static bool
-must_rest(struct lock *lock)
+/* Of a vote, the set decides about the next try. */
+static void
+try_later(struct lock *lock)
 {
-	int64_t until = way_rests_until(lock->link->way);
+	if (config_is_vote(lock->config))
+		lock->failure = LOCK_UNAVAILABLE;
+	else
+		contact_retry(lock);
+}
 
-	if (clock_now() >= until || way_is_up(lock->link->way) ||
-	    config_is_vote(lock->config))
+/* The name of the lock may have no place for the keys of a policy. A server may
+ * reply to each try and hang up before the doorbell, as one does that evicts
+ * clients. That reply stays the last contact: our place in the queue is to be
+ * given up if the wait ends now. */
+static bool
+may_try(struct lock *lock)
+{
+	const struct way *way = lock->link->way;
+
+	if (lock->claim.tier == CLAIM_PLAIN &&
+	    claim_needs_helpers(&lock->claim)) {
+		memcpy(lock->why.text, lock->why.no_queue,
+		    sizeof(lock->why.text));
+		lock->failure = LOCK_MISCONFIGURED;
 		return false;
-	snprintf(lock->error, sizeof(lock->error), "%s",
-	    way_error(lock->link->way));
-	lock_due_at(lock, clock_min(until, silence_ends_at(lock)));
-	return true;
+	}
+	if (config_is_vote(lock->config) || way_is_up(way) ||
+	    clock_now() >= way_rests_until(way))
+		return true;
+	snprintf(lock->why.text, sizeof(lock->why.text), "%s", way_error(way));
+	lock_due_at(lock, clock_min(way_rests_until(way), lock_ends_at(lock)));
+	return false;
+}
+
+/* In the plain tier, what former tries may have got is freed first. */
+static void
+begin_try(struct lock *lock)
+{
+	struct claim *claim = &lock->claim;
+	bool is_plain = claim->tier == CLAIM_PLAIN && claim->outer == NULL;
+	struct request request;
+
+	lock->pace.sent_at = clock_now();
+	if (lock->pace.silent_since == 0) {
+		lock->pace.silent_since = lock->pace.sent_at;
+		lock->pace.reply_ms = lock->config->try_ms;
+	}
+	claim->was_queued = claim->was_queued || claim->asked_at != 0;
+	for (size_t i = 0; is_plain && i < claim->former_count; i++) {
+		request_drop_former(&request, claim, i);
+		request.command.more = true;
+		contact_send(lock->link, &request, NULL,
+		    clock_now() + CONTACT_REPLY_MS);
+	}
 }
 
 /* Our own timers come before the connection's: they send an undo behind the
  * try. How long a vote is awaited, its set knows. */
-static void
-ask_try(struct lock *lock)
+enum lock_event
+acquire_send_try(struct lock *lock)
 {
-	int64_t ends_at = way_is_up(lock->link->way) ? try_ends_at(lock)
-						     : connect_ends_at(lock);
+	bool is_first = lock->pace.again == AGAIN_NO;
+	int64_t ends_at;
 
-	if (lock_ask(lock, request_try, on_tried, ends_at + 1) == -1) {
+	if (is_first && !may_try(lock))
+		return ON_LATER;
+	if (is_first)
+		begin_try(lock);
+	ends_at = way_is_up(lock->link->way) ? try_ends_at(lock)
+					     : connect_ends_at(lock);
+	if (contact_ask(lock, request_try, lock_on_reply, ends_at + 1) == -1) {
 		try_later(lock);
-		return;
+		return ON_LATER;
 	}
-	lock->command = LOCK_OUT;
 	lock->vote.is_out = true;
 	lock_due_at(lock,
 	    config_is_vote(lock->config) ? CLOCK_NEVER : try_ends_at(lock));
-}
-
-static void
-send_try(struct lock *lock)
-{
-	const struct claim *claim = &lock->claim;
-
-	/* The name of the lock may have no place for the keys of a policy. */
-	if (claim->tier == CLAIM_PLAIN && claim_needs_helpers(claim)) {
-		memcpy(lock->error, lock->no_queue, sizeof(lock->error));
-		fail_acquire(lock, LOCK_MISCONFIGURED);
-		return;
-	}
-	if (must_rest(lock))
-		return;
-	lock->try.sent_at = clock_now();
-	if (lock->try.silent_since == 0) {
-		lock->try.silent_since = lock->try.sent_at;
-		lock->try.reply_ms = lock->config->try_ms;
-	}
-	lock->claim.was_queued =
-	    lock->claim.was_queued || lock->claim.asked_at != 0;
-	if (lock->claim.tier == CLAIM_PLAIN && lock->claim.outer == NULL)
-		lock_drop_former(lock);
-	ask_try(lock);
-	if (lock->command == LOCK_OUT && lock->claim.asked_at == 0)
-		lock->claim.asked_at = lock->try.sent_at;
-}
-
-/* An undo follows the try on its connection, so that a late try leaves nothing
- * behind. A waiter with a position in the queue sends none: the undo would give
- * up the position. A connection that is not up ends by itself, and its error
- * says how far it came. */
-static void
-abandon_try(struct lock *lock)
-{
-	bool late = clock_now() >= connect_ends_at(lock);
-
-	lock_due_at(lock, late ? silence_ends_at(lock) : connect_ends_at(lock));
-	if (!way_is_up(lock->link->way))
-		return;
-	if (lock->queue.position == -1 && lock->config->replicas == 0)
-		lock_post_release(lock, false);
-	lock_drop(lock);
-	lock_note_error(lock, "no answer from", way_label(lock->link->way),
-	    strerror(ETIMEDOUT));
-}
-
-static void
-on_try_due(void *arg)
-{
-	struct lock *lock = arg;
-
-	if (clock_now() >= silence_ends_at(lock))
-		give_up_acquire(lock);
-	else if (lock->command == LOCK_OUT)
-		abandon_try(lock);
-	else
-		send_try(lock);
+	if (lock->claim.asked_at == 0)
+		lock->claim.asked_at = lock->pace.sent_at;
+	return ON_NOTHING;
 }
 
 void
-acquire_start(struct lock *lock)
+acquire_begin(struct lock *lock, const struct lock_news *news)
 {
-	lock_enter(lock, LOCK_ACQUIRING, on_try_due);
-	snprintf(lock->error, sizeof(lock->error), "no answer from %.512s",
-	    way_label(lock->link->way));
-	lock->backoff_ms = LOCK_BACKOFF_MIN_MS;
-	lock->patience_ms = LOCK_REPLY_MS;
-	send_try(lock);
+	(void)news;
+	lock_due_at(lock, CLOCK_NEVER);
+	lock->failure = 0;
+	lock->debt = DEBT_NOTHING;
+	lock->lease.acquired_at = lock->lease.valid_until = 0;
+	lock->vote = (struct lock_vote){.is_out = false};
+	lock->release = (struct lock_release){.run.status = REQUEST_NO_JOB};
+	lock->pace = (struct lock_pace){.backoff_ms = CONTACT_BACKOFF_MIN_MS,
+	    .patience_ms = CONTACT_REPLY_MS,
+	    .round_trip_ms = lock->pace.round_trip_ms,
+	    .again = lock->pace.again,
+	    .repeats = lock->pace.repeats};
+	snprintf(lock->why.text, sizeof(lock->why.text),
+	    "no answer from %.512s", way_label(lock->link->way));
+}
+
+/* --- answers ---------------------------------------------------------- */
+
+/* A grant that arrives so late that little is left of it is asked for again:
+ * the own token is granted anew. Of a vote, a renewal is due at once. */
+void
+acquire_note_late(struct lock *lock, const struct lock_news *news)
+{
+	contact_note_grant(lock, &news->heard->answer);
+	lock->debt = DEBT_MAYBE;
+	contact_note_error(lock, "too slow for this ttl",
+	    news->heard->reply.label,
+	    "the answer came when half of the lease was over");
+	lock->why.answered = false;
+	contact_retry(lock);
+}
+
+/* The outer run does not wait for a run that it cannot see. */
+void
+acquire_note_grant(struct lock *lock, const struct lock_news *news)
+{
+	const struct answer *answer = &news->heard->answer;
+	const struct reply *reply = &news->heard->reply;
+
+	contact_note_grant(lock, answer);
+	lock->debt = DEBT_OURS;
+	claim_expect_head(&lock->claim, answer->head);
+	if (*answer->uncounted != '\0') {
+		contact_note_error(lock, "error from", reply->label,
+		    answer->uncounted);
+		memcpy(lock->why.no_queue, lock->why.text,
+		    sizeof(lock->why.no_queue));
+	}
+	lock->grant.permits = answer->permits;
+	lock->grant.success_ahead_ms = answer->ahead_ms;
+	contact_ring(lock, answer->to_notify.names, answer->to_notify.count);
+	contact_note_round_trip(lock, reply->sent_at);
+	lease_begin(lock, reply->sent_at);
+}
+
+/* Only the first waiter gives the order to stop, with its try; a pause is none
+ * to ask. */
+void
+acquire_note_busy(struct lock *lock, const struct lock_news *news)
+{
+	const struct answer *answer = &news->heard->answer;
+	const struct answer_waiters *ahead = &answer->to_notify;
+	struct holder *holder = &lock->holder;
+	struct claim *claim = &lock->claim;
+	bool is_queued = answer->position >= 0;
+
+	contact_note_reply(lock);
+	lock->debt = is_queued ? DEBT_QUEUED : DEBT_NOTHING;
+	lock->queue.position = answer->position;
+	lock->queue.length = answer->waiting;
+	claim->was_queued = claim->was_queued || is_queued;
+	if (is_queued && *answer->ticket != '\0')
+		snprintf(claim->ticket, sizeof(claim->ticket), "%s",
+		    answer->ticket);
+	*holder = answer->holder;
+	holder->permits_here = claim_permits(claim);
+	if (lock->config->replace && holder->count > 0 &&
+	    holder->state != HOLDER_PAUSED)
+		holder->order = !holder->replaceable	? HOLDER_IRREPLACEABLE
+				: answer->position == 0 ? HOLDER_ASKED
+							: HOLDER_NOT_ASKED;
+	if (ahead->count > 0)
+		lock->queue.watches_head = true;
+	contact_ring(lock, ahead->names, ahead->count);
+}
+
+/* Another run has succeeded not long ago, or with the same id. */
+static void
+describe_success(struct lock *lock, const struct answer *answer)
+{
+	char at[32], age[32], id[4 * LIMIT_LABEL + 4];
+
+	moment_describe_time(-answer->ago_ms, at, sizeof(at));
+	moment_describe_age(answer->ago_ms, age, sizeof(age));
+	escape_quote(answer->by_id ? lock->config->once_id : "", id,
+	    sizeof(id));
+	snprintf(lock->why.text, sizeof(lock->why.text),
+	    "last succeeded%s%s on %.255s at %s, %s ago",
+	    answer->by_id ? " with the id " : "", answer->by_id ? id : "",
+	    answer->holder.host, at, age);
+}
+
+/* A place in the queue is given up by a release, as by any waiter, so that the
+ * next one is notified. Neither must an earlier try be granted later. */
+static void
+fail_and_leave(struct lock *lock, enum lock_failure failure,
+    const struct lock_news *news)
+{
+	lock->failure = failure;
+	lock->release.give_up_at = 0;
+	if (lock->queue.position != -1 || lock->claim.former_count > 0)
+		release_undo(lock, news);
+}
+
+void
+acquire_skip(struct lock *lock, const struct lock_news *news)
+{
+	const struct answer *answer = &news->heard->answer;
+
+	lock->release.give_up_at = 0;
+	if (answer->outcome == ANSWER_OTHER_KIND) {
+		lock->failure = LOCK_OTHER_KIND;
+		return;
+	}
+	contact_note_reply(lock);
+	lock->debt = DEBT_NOTHING;
+	if (answer->outcome == ANSWER_BUSY) {
+		acquire_note_busy(lock, news);
+		lock->failure = LOCK_BUSY;
+	} else if (answer->outcome == ANSWER_NOT_HELD) {
+		lock->failure = LOCK_NO_OUTER;
+	} else if (answer->outcome == ANSWER_NOT_DUE) {
+		describe_success(lock, answer);
+		fail_and_leave(lock, LOCK_NOT_DUE, news);
+	} else { /* a run with --newest came later */
+		lock->order.by = answer->by;
+		fail_and_leave(lock, LOCK_OVERTAKEN, news);
+	}
+}
+
+/* The outer run has ended. */
+void
+acquire_forget_outer(struct lock *lock, const struct lock_news *news)
+{
+	(void)news;
+	contact_note_reply(lock);
+	lock->debt = DEBT_NOTHING;
+	claim_forget_outer(&lock->claim);
+}
+
+/* --- error replies ---------------------------------------------------- */
+
+static void
+note_error(struct lock *lock, const struct lock_news *news)
+{
+	contact_note_error(lock, "error from", news->heard->reply.label,
+	    news->heard->reply.error);
+	lock->why.answered = false;
+}
+
+/* The script may have granted the lock, or entered the queue. */
+void
+acquire_shut_out(struct lock *lock, const struct lock_news *news)
+{
+	const struct answer *answer = &news->heard->answer;
+	const struct reply *reply = &news->heard->reply;
+	bool granted = answer->outcome == ANSWER_GRANTED;
+
+	if (granted ||
+	    (answer->outcome == ANSWER_BUSY && answer->position != -1))
+		lock->debt = DEBT_MAYBE;
+	if (granted)
+		contact_note_grant(lock, answer);
+	contact_note_error(lock, "refused by", reply->label, reply->error);
+	lock->failure = LOCK_REFUSED;
+	release_withdraw(lock, news);
+}
+
+/* Other keys than the lock's own may be to blame, or commands that only they
+ * need: then it is tried without. */
+void
+acquire_fall_back(struct lock *lock, const struct lock_news *news)
+{
+	note_error(lock, news);
+	contact_leave_queue(lock);
+	lock->claim.tier = CLAIM_PLAIN;
+	memcpy(lock->why.no_queue, lock->why.text, sizeof(lock->why.no_queue));
+}
+
+/* A helper key of a wrong type is somebody's mistake, and deleted. If there is
+ * none, it is the lock's own key that holds something else. */
+void
+acquire_heal(struct lock *lock, const struct lock_news *news)
+{
+	note_error(lock, news);
+	lock->healed = true;
+	contact_ask(lock, request_heal, NULL, clock_now() + CONTACT_REPLY_MS);
+}
+
+void
+acquire_fail(struct lock *lock, const struct lock_news *news)
+{
+	enum verdict verdict = news->heard->verdict;
+
+	note_error(lock, news);
+	fail_and_leave(lock,
+	    verdict == VERDICT_REFUSED	   ? LOCK_REFUSED
+	    : verdict == VERDICT_WRONGTYPE ? LOCK_NOT_A_LOCK
+					   : LOCK_ERROR,
+	    news);
+}
+
+/* A server that sends error replies is not silent: a waiter goes on. A run that
+ * does not wait gives the server the time it gives a silent one. */
+void
+acquire_back_off(struct lock *lock, const struct lock_news *news)
+{
+	lock->why.answered = false;
+	contact_note_trouble(lock, news->heard);
+	if (news->heard->verdict != VERDICT_AGAIN && lock->config->wait)
+		lock->pace.silent_since = 0;
+	try_later(lock);
+}
+
+/* --- silence ---------------------------------------------------------- */
+
+/* What too few replicas have is freed at once: nobody is to hold it. The next
+ * try names that token, in case the release is lost. */
+static void
+note_silence(struct lock *lock, const struct reply *reply)
+{
+	bool is_vote = config_is_vote(lock->config);
+	bool is_unsafe = reply->kind == REPLY_TOO_FEW;
+	bool may_come_late = reply->sent_at != CLOCK_NEVER;
+
+	if (is_unsafe)
+		contact_post_release(lock, false);
+	if (may_come_late)
+		lock->debt = DEBT_MAYBE;
+	lock->pace.reply_ms = clock_min(2 * lock->pace.reply_ms, REPLY_MAX_MS);
+	lock->vote.is_permanent = reply->permanent;
+	contact_note_silence(lock, reply->failure);
+	if (is_unsafe && lock->config->wait)
+		lock->pace.silent_since = 0;
+	if (may_come_late && lock->claim.outer == NULL && !is_vote &&
+	    !claim_supersede_token(&lock->claim))
+		lock->failure = LOCK_ERROR;
+}
+
+void
+acquire_note_silence(struct lock *lock, const struct lock_news *news)
+{
+	note_silence(lock, &news->heard->reply);
+	if (lock->failure == 0)
+		try_later(lock);
+}
+
+/* On a connection that is up an undo follows the try, so that a late try leaves
+ * nothing behind. A waiter with a position in the queue sends none: the undo
+ * would give up the position. The try gets its reply when the connection is
+ * given up; behind ASK it is on another one, which has its own deadline. A
+ * connection that is not up ends by itself, and its error says how far it came.
+ */
+void
+acquire_abandon(struct lock *lock, const struct lock_news *news)
+{
+	int64_t ends_at = connect_ends_at(lock);
+
+	(void)news;
+	lock_due_at(lock,
+	    clock_now() >= ends_at ? lock_ends_at(lock) : ends_at);
+	if (!way_is_up(lock->link->way))
+		return;
+	if (lock->queue.position == -1 && lock->config->replicas == 0)
+		contact_post_release(lock, false);
+	contact_drop(lock);
+	contact_note_error(lock, "no answer from", way_label(lock->link->way),
+	    strerror(ETIMEDOUT));
+}
+
+/* Nobody waits for the reply to the undo, unless the connection was blocked. */
+void
+acquire_give_up(struct lock *lock, const struct lock_news *news)
+{
+	lock->release.give_up_at = 0;
+	if (news->heard != NULL)
+		note_silence(lock, &news->heard->reply);
+	if (lock->failure != 0)
+		return;
+	contact_note_obstacle(lock);
+	lock->why.answered = false;
+	lock->failure = LOCK_UNAVAILABLE;
+	release_silently(lock, news);
+}
+
+/* --- the doorbell ------------------------------------------------------- */
+
+enum lock_event
+acquire_send_bell(struct lock *lock)
+{
+	int64_t ms = queue_wait_ms(&lock->queue, &lock->holder);
+	int64_t deadline = clock_now() + ms + lock->pace.patience_ms;
+	struct request request;
+
+	lock_due_at(lock, clock_now() + ms);
+	if (lock->queue.way != QUEUE_DOORBELL) {
+		lock->pace.again = AGAIN_NO;
+		return ON_LATER;
+	}
+	request_doorbell(&request, &lock->claim, ms);
+	if (contact_send(lock->link, &request, lock_on_reply, deadline) == -1) {
+		lock_due_at(lock, clock_now() + CONTACT_BACKOFF_MIN_MS);
+		return ON_LATER;
+	}
+	lock_due_at(lock, CLOCK_NEVER);
+	return ON_NOTHING;
+}
+
+void
+acquire_note_ring(struct lock *lock, const struct lock_news *news)
+{
+	if (news->event == ON_FRACTION)
+		lock->queue.whole_seconds = true;
+	else if (answer_is_ring(news->heard->reply.value))
+		lock->queue.watches_head = true;
+}
+
+void
+acquire_lose_bell(struct lock *lock, const struct lock_news *news)
+{
+	contact_note_error(lock, "error from", news->heard->reply.label,
+	    value_error(news->heard->reply.value));
+	memcpy(lock->why.no_queue, lock->why.text, sizeof(lock->why.no_queue));
+	lock_due_at(lock, clock_now() + queue_refuse_doorbell(&lock->queue));
 }

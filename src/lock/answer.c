@@ -254,8 +254,11 @@ read_asked(struct answer *answer, enum answer_to asked,
 	case ANSWER_TO_PLAIN_RELEASE:
 		return read_flag(answer, reply, ANSWER_FREED, ANSWER_NOT_OURS);
 	case ANSWER_TO_RELEASE:
+	case ANSWER_TO_RECORD:
 		take_release(&cursor, answer);
 		break;
+	case ANSWER_TO_BELL:
+		return reply != NULL;
 	case ANSWER_TO_HEAD:
 		answer->outcome = ANSWER_HINT;
 		if (cursor.count > 0)

@@ -29,6 +29,10 @@ enum answer_to {
 	ANSWER_TO_RENEWAL,
 	ANSWER_TO_RELEASE,
 	ANSWER_TO_PLAIN_RELEASE,
+	/* To a release that only records the end of a run. */
+	ANSWER_TO_RECORD,
+	/* To BLPOP: answer_is_ring. */
+	ANSWER_TO_BELL,
 	/* To ZRANGE :q 0 0: the head is empty if it is no waiter's name, or
 	 * there is none. */
 	ANSWER_TO_HEAD,

@@ -1,5 +1,9 @@
 /* What a held lock does: it is renewed, or lost. See THE LEASE in
- * rlockrun-protocol(7). */
+ * rlockrun-protocol(7). Its orders: ON_RENEW asks for a renewal now, unless one
+ * is out already. ON_PLANT, of a vote that is LOST or was never held, of which
+ * nothing is out, asks its server for the lock again: it is HELD if that is
+ * granted, but counts for nothing before it is renewed, as nothing is proven.
+ * It is asked again, with a back-off, if its server was_away. */
 #ifndef LEASE_H
 #define LEASE_H
 
@@ -11,23 +15,20 @@
  * differ by 1%, and 2 ms are for rounding on both sides. */
 int64_t lease_valid_until(int64_t sent_at, int64_t ttl_ms);
 
-/* Asks for a renewal now, unless one is out already. */
-void lease_renew(struct lock *lock);
-
-/* When the next one is sent. CLOCK_NEVER while one is out, while it is tried
- * again since the last one failed, and in other states. */
+/* When the next renewal is sent. CLOCK_NEVER while one is out, while it is
+ * tried again since the last one failed, and in other states. */
 int64_t lease_renewal_at(const struct lock *lock);
 
 /* Moves it, unless that is CLOCK_NEVER. */
 void lease_renew_at(struct lock *lock, int64_t at);
 
-/* Of a vote that is LOST or was never held, of which nothing is out: asks its
- * server for the lock again. -> HELD if it is granted, but it counts for
- * nothing before it is renewed: nothing is proven. Is asked again, with a
- * back-off, if its server was_away. */
-void lease_plant(struct lock *lock);
+/* --- for the other parts of the machine ------------------------------------
+ */
 
-/* -> HELD, by a grant that was asked for at sent_at. For acquire alone. */
+/* HELD, by a grant that was asked for at sent_at. */
 void lease_begin(struct lock *lock, int64_t sent_at);
+
+/* It is ours by a reply to what was sent then. */
+void lease_prove(struct lock *lock, int64_t sent_at);
 
 #endif

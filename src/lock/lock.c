@@ -1,62 +1,272 @@
 #include "lock/lock.h"
 
 #include <stdio.h>
-#include <string.h>
 
-#include "base/dice.h"
-#include "redis/reply.h"
 #include "redis/way.h"
 
-enum { BACKOFF_MAX_MS = 1000, PATIENCE_MAX_MS = 10000 };
-enum { REPEATS_MAX = 5 };
+#define BIT(answer_to) (1u << (answer_to))
+#define TRIES                                       \
+	(BIT(ANSWER_TO_TRY) | BIT(ANSWER_TO_JOIN) | \
+	    BIT(ANSWER_TO_PLAIN_JOIN) | BIT(ANSWER_TO_OTHER_KIND))
+#define RELEASES (BIT(ANSWER_TO_RELEASE) | BIT(ANSWER_TO_PLAIN_RELEASE))
 
-int
-lock_init(struct lock *lock, struct loop *loop,
-    const struct lock_config *config)
+/* What a state is to others, which replies it listens to, and what sends its
+ * command. Other replies are to a question of an earlier state. */
+static const struct state {
+	enum lock_phase phase;
+	unsigned hears;
+	lock_sender *send;
+} states[LOCK_STATES] = {
+    [AT_IDLE] = {LOCK_IDLE, 0, NULL},
+    [AT_TRY] = {LOCK_ACQUIRING, TRIES, acquire_send_try},
+    [AT_BELL] = {LOCK_ACQUIRING, BIT(ANSWER_TO_BELL), acquire_send_bell},
+    [AT_REST] = {LOCK_ACQUIRING, 0, NULL},
+    [AT_HELD] = {LOCK_HELD, 0, NULL},
+    [AT_RENEW] = {LOCK_HELD, BIT(ANSWER_TO_RENEWAL), lease_send_renewal},
+    [AT_TWICE] = {LOCK_HELD, BIT(ANSWER_TO_RENEWAL), lease_send_beside},
+    [AT_LOST] = {LOCK_LOST, 0, NULL},
+    [AT_PLANT] = {LOCK_LOST, TRIES, lease_send_plant},
+    [AT_AWAIT] = {LOCK_RELEASING, BIT(ANSWER_TO_RENEWAL), release_await},
+    [AT_FREE] = {LOCK_RELEASING, RELEASES, release_send},
+    [AT_PAUSE] = {LOCK_RELEASING, 0, NULL},
+    [AT_RECORD] = {LOCK_RELEASING, BIT(ANSWER_TO_RECORD), release_send_record},
+    [AT_LATER] = {LOCK_RELEASING, 0, NULL},
+    [AT_DONE] = {LOCK_RELEASED, 0, NULL},
+    [AT_FAILED] = {LOCK_FAILED, 0, NULL},
+};
+
+/* The whole machine. A pair without a cell does not matter. */
+static const struct cell {
+	lock_note *note;
+	enum lock_state next;
+} cells[LOCK_STATES][LOCK_EVENTS] = {
+    [AT_IDLE] = {[ON_ACQUIRE] = {acquire_begin, AT_TRY},
+	[ON_WITHDRAW] = {release_withdraw, AT_AWAIT}},
+
+    /* --- acquiring --- */
+    [AT_TRY] = {[ON_GRANTED] = {acquire_note_grant, AT_HELD},
+	[ON_LATE] = {acquire_note_late, AT_REST},
+	[ON_BUSY] = {acquire_note_busy, AT_BELL},
+	[ON_SKIP] = {acquire_skip, AT_AWAIT},
+	[ON_NO_OUTER] = {acquire_forget_outer, AT_TRY},
+	[ON_SHUT] = {acquire_shut_out, AT_AWAIT},
+	[ON_SPOILT] = {acquire_heal, AT_TRY},
+	[ON_AGAIN] = {lock_follow, AT_TRY},
+	[ON_TROUBLE] = {acquire_back_off, AT_REST},
+	[ON_SILENT] = {acquire_note_silence, AT_REST},
+	[ON_DEAD] = {acquire_give_up, AT_AWAIT},
+	[ON_DENIED] = {acquire_fall_back, AT_TRY},
+	[ON_REFUSED] = {acquire_fail, AT_AWAIT},
+	[ON_LATER] = {NULL, AT_REST},
+	[ON_DUE] = {acquire_abandon, AT_SAME}, /* the answer is ON_SILENT */
+	[ON_OVER] = {acquire_give_up, AT_AWAIT},
+	[ON_RELEASE] = {release_begin, AT_AWAIT},
+	[ON_WITHDRAW] = {release_withdraw, AT_AWAIT},
+	[ON_BEHIND] = {release_behind, AT_DONE}},
+    [AT_BELL] = {[ON_BELL] = {acquire_note_ring, AT_TRY},
+	[ON_FRACTION] = {acquire_note_ring, AT_BELL},
+	[ON_AGAIN] = {lock_follow, AT_BELL},
+	[ON_TROUBLE] = {contact_put_off, AT_REST},
+	[ON_REFUSED] = {acquire_lose_bell, AT_REST},
+	[ON_LATER] = {NULL, AT_REST},
+	[ON_WITHDRAW] = {release_withdraw, AT_AWAIT}},
+    [AT_REST] = {[ON_DUE] = {NULL, AT_TRY},
+	[ON_OVER] = {acquire_give_up, AT_AWAIT},
+	[ON_WITHDRAW] = {release_withdraw, AT_AWAIT}},
+
+    /* --- held --- */
+    [AT_HELD] = {[ON_DUE] = {NULL, AT_RENEW},
+	[ON_RENEW] = {NULL, AT_RENEW},
+	[ON_RELEASE] = {release_begin, AT_AWAIT},
+	[ON_WITHDRAW] = {release_withdraw, AT_AWAIT},
+	[ON_BEHIND] = {release_behind, AT_DONE}},
+    [AT_RENEW] = {[ON_OURS] = {lease_note_ours, AT_HELD},
+	[ON_GONE] = {lease_note_loss, AT_LOST},
+	[ON_AGAIN] = {lock_follow, AT_RENEW},
+	[ON_TROUBLE] = {lease_note_trouble, AT_HELD},
+	[ON_LATER] = {NULL, AT_HELD},
+	[ON_DUE] = {lease_note_overdue, AT_TWICE},
+	[ON_RELEASE] = {release_begin, AT_AWAIT},
+	[ON_WITHDRAW] = {release_withdraw, AT_AWAIT},
+	[ON_BEHIND] = {release_behind, AT_DONE}},
+    [AT_TWICE] = {[ON_OURS] = {lease_note_ours, AT_HELD},
+	[ON_GONE] = {lease_note_loss, AT_LOST},
+	[ON_AGAIN] = {lock_follow, AT_RENEW},
+	[ON_TROUBLE] = {lease_note_trouble, AT_HELD},
+	[ON_DUE] = {lease_note_overdue, AT_TWICE},
+	[ON_RELEASE] = {release_begin, AT_AWAIT},
+	[ON_WITHDRAW] = {release_withdraw, AT_AWAIT},
+	[ON_BEHIND] = {release_behind, AT_DONE}},
+    [AT_LOST] = {[ON_DUE] = {lease_plant, AT_PLANT},
+	[ON_ACQUIRE] = {acquire_begin, AT_TRY},
+	[ON_PLANT] = {lease_plant, AT_PLANT},
+	[ON_RELEASE] = {release_begin, AT_AWAIT},
+	[ON_RECORD] = {NULL, AT_RECORD},
+	[ON_WITHDRAW] = {release_withdraw, AT_AWAIT}},
+    [AT_PLANT] = {[ON_GRANTED] = {lease_note_planted, AT_HELD},
+	[ON_AGAIN] = {lock_follow, AT_PLANT},
+	[ON_TROUBLE] = {lease_not_planted, AT_LACKS},
+	[ON_LATER] = {NULL, AT_LACKS},
+	[ON_DUE] = {contact_put_off, AT_SAME},
+	[ON_RELEASE] = {release_begin, AT_AWAIT},
+	[ON_WITHDRAW] = {release_withdraw, AT_AWAIT}},
+
+    /* --- releasing --- */
+    [AT_AWAIT] = {[ON_OURS] = {release_go_on, AT_AWAIT},
+	[ON_GONE] = {release_go_on, AT_AWAIT},
+	[ON_AGAIN] = {release_go_on, AT_AWAIT},
+	[ON_TROUBLE] = {release_go_on, AT_AWAIT},
+	[ON_READY] = {NULL, AT_FREE},
+	[ON_NO_NEED] = {NULL, AT_END},
+	[ON_QUIET] = {release_go_on, AT_FREE},
+	[ON_DUE] = {NULL, AT_FREE},
+	[ON_OVER] = {NULL, AT_FREE},
+	[ON_RELEASE] = {release_begin, AT_AWAIT},
+	[ON_WITHDRAW] = {release_hurry, AT_SAME}},
+    [AT_FREE] = {[ON_FREED] = {release_note_answer, AT_RECORD},
+	[ON_AGAIN] = {lock_follow, AT_FREE},
+	[ON_TROUBLE] = {contact_put_off, AT_PAUSE},
+	[ON_SILENT] = {release_note_silence, AT_PAUSE},
+	[ON_DENIED] = {release_lower_tier, AT_FREE},
+	[ON_REFUSED] = {release_tell, AT_END},
+	[ON_LATER] = {NULL, AT_PAUSE},
+	[ON_DUE] = {release_repeat, AT_SAME},
+	[ON_OVER] = {release_over, AT_END},
+	[ON_RELEASE] = {release_begin, AT_AWAIT},
+	[ON_WITHDRAW] = {release_hurry, AT_SAME}},
+    [AT_PAUSE] = {[ON_DUE] = {NULL, AT_FREE},
+	[ON_OVER] = {release_over, AT_END},
+	[ON_RELEASE] = {release_begin, AT_AWAIT},
+	[ON_WITHDRAW] = {release_hurry, AT_SAME}},
+    [AT_RECORD] = {[ON_FREED] = {release_note_record, AT_END},
+	[ON_AGAIN] = {lock_follow, AT_RECORD},
+	[ON_TROUBLE] = {release_note_record, AT_LATER},
+	[ON_REFUSED] = {release_note_record, AT_END},
+	[ON_NO_NEED] = {NULL, AT_END},
+	[ON_DUE] = {NULL, AT_RECORD},
+	[ON_OVER] = {NULL, AT_RECORD},
+	[ON_WITHDRAW] = {release_hurry, AT_SAME}},
+    [AT_LATER] = {[ON_DUE] = {NULL, AT_RECORD},
+	[ON_OVER] = {NULL, AT_RECORD},
+	[ON_WITHDRAW] = {release_hurry, AT_SAME}},
+
+    /* --- over --- */
+    [AT_DONE] = {[ON_DUE] = {lease_plant, AT_PLANT},
+	[ON_ACQUIRE] = {acquire_begin, AT_TRY},
+	[ON_PLANT] = {lease_plant, AT_PLANT},
+	[ON_RELEASE] = {release_begin, AT_AWAIT},
+	[ON_RECORD] = {NULL, AT_RECORD}},
+    [AT_FAILED] = {[ON_DUE] = {lease_plant, AT_PLANT},
+	[ON_ACQUIRE] = {acquire_begin, AT_TRY},
+	[ON_PLANT] = {lease_plant, AT_PLANT},
+	[ON_RELEASE] = {release_begin, AT_AWAIT},
+	[ON_WITHDRAW] = {release_withdraw, AT_AWAIT},
+	[ON_BEHIND] = {release_behind, AT_DONE}},
+};
+
+/* The next state is entered before the note: what that gives up is not awaited
+ * any more. Of a vote that has failed, the set decides about the next try. */
+static void
+take_event(struct lock *lock, enum lock_event event,
+    const struct lock_reply *heard)
 {
-	*lock = (struct lock){.config = config,
-	    .loop = loop,
-	    .release.run.status = REQUEST_NO_JOB};
-	lock->timer.arg = lock;
-	queue_init(&lock->queue);
-	lock->links[0].lock = lock->links[1].lock = lock;
-	lock->link = &lock->links[0];
-	lock->link->way = way_new(loop, config->server, config->key);
-	if (claim_init(&lock->claim, config) == -1 || lock->link->way == NULL)
-		return -1;
-	if (lock->claim.tier == CLAIM_PLAIN)
-		snprintf(lock->no_queue, sizeof(lock->no_queue),
-		    "in a cluster, no key can lie beside a name with a '}' but "
-		    "without a hash tag");
-	return 0;
+	const struct lock_news news = {lock->state, event, heard};
+	const struct cell *cell = &cells[lock->state][event];
+	const struct state *state;
+
+	if (cell->next != AT_SAME)
+		lock->state = cell->next;
+	if (cell->note != NULL)
+		cell->note(lock, &news);
+	if (cell->next == AT_SAME)
+		return;
+	if (cell->next == AT_LACKS)
+		lock->state = lock->vote.lacks;
+	if (cell->next == AT_END)
+		lock->state = lock->failure == 0 ? AT_DONE : AT_FAILED;
+	if (cell->next == AT_REST && lock->failure != 0)
+		lock->state = AT_FAILED;
+	state = &states[lock->state];
+	if (cell->next != AT_LACKS &&
+	    (state->phase == LOCK_RELEASED || state->phase == LOCK_FAILED))
+		lock_due_at(lock, CLOCK_NEVER);
+	if (state->send != NULL && (event = state->send(lock)) != ON_NOTHING)
+		take_event(lock, event, NULL);
 }
 
 void
-lock_fini(struct lock *lock)
+lock_order(struct lock *lock, enum lock_event order)
 {
-	if (lock->loop != NULL)
-		loop_timer_remove(lock->loop, &lock->timer);
-	if (lock->loop != NULL)
-		loop_timer_remove(lock->loop, &lock->order_timer);
-	way_free(lock->links[0].way);
-	way_free(lock->links[1].way);
-	claim_fini(&lock->claim);
+	take_event(lock, order, NULL);
+}
+
+/* Whether the reply to a renewal counts. While both are awaited, only a yes or
+ * a no about the lock itself does, and none of a server that was the primary
+ * before the other connection found a new one. */
+static bool
+is_counted(struct lock_link *link, const struct lock_reply *heard)
+{
+	struct lock *lock = link->lock;
+	struct lock_link *other = &lock->links[link == &lock->links[0]];
+	bool both =
+	    link->renewal == LINK_AWAITED && other->renewal == LINK_AWAITED;
+
+	if (link->renewal == LINK_IGNORED ||
+	    (both && (heard->reply.kind != REPLY_VALUE ||
+			 heard->answer.outcome == ANSWER_NONE ||
+			 way_has_moved(other->way, link->way))))
+		return false;
+	link->renewal = LINK_QUIET;
+	if (both)
+		other->renewal = LINK_IGNORED;
+	lock->link = link;
+	return true;
+}
+
+/* A connection whose renewal does not count is not needed any more. */
+void
+lock_on_reply(void *arg, const struct reply *reply)
+{
+	struct lock_link *link = arg;
+	struct lock *lock = link->lock;
+	struct lock_reply heard;
+	bool renews = reply->tag == ANSWER_TO_RENEWAL, is_ours;
+
+	if (renews && link->renewal == LINK_QUIET)
+		return; /* it was given up */
+	is_ours = lock_hear(lock, reply, &heard);
+	if (renews && !is_counted(link, &heard)) {
+		lock_drop_link(link);
+		if (lock_other_link(lock)->renewal == LINK_QUIET)
+			take_event(lock, ON_QUIET, NULL);
+		return;
+	}
+	if (!is_ours)
+		way_reject(link->way);
+	if (TRIES & BIT(reply->tag))
+		lock->vote.is_out = false;
+	if (reply->tag == ANSWER_TO_HEAD && heard.answer.outcome != ANSWER_NONE)
+		claim_expect_head(&lock->claim, heard.answer.head);
+	else if (reply->tag == ANSWER_TO_ORDER)
+		lease_note_order(lock, &heard);
+	else if (states[lock->state].hears & BIT(reply->tag))
+		take_event(lock, lock_judge(lock, &heard), &heard);
+	if (heard.reply.kind == REPLY_TOO_FEW)
+		way_doubt(lock->link->way);
 }
 
 void
-lock_begin_anew(struct lock *lock)
+lock_follow(struct lock *lock, const struct lock_news *news)
 {
-	lock_end(lock, LOCK_IDLE);
-	lock->failure = 0;
-	lock->command = LOCK_NONE_OUT;
-	lock->acquired_at = lock->valid_until = 0;
-	lock->grant_unknown = false;
-	lock->try = (struct lock_try){.sent_at = 0};
-	lock->vote = (struct lock_vote){.is_out = false};
-	lock->release = (struct lock_release){.run.status = REQUEST_NO_JOB};
+	lock->pace.again = news->heard->reply.again;
+	lock->pace.repeats++;
 }
 
-/* --- the server --------------------------------------------------------- */
+void
+lock_due_at(struct lock *lock, int64_t at)
+{
+	loop_timer_set(lock->loop, &lock->timer, at);
+}
 
 struct lock_link *
 lock_other_link(struct lock *lock)
@@ -72,315 +282,63 @@ lock_drop_link(struct lock_link *link)
 		way_drop(link->way);
 }
 
-void
-lock_drop(struct lock *lock)
+int64_t
+lock_ends_at(const struct lock *lock)
 {
-	way_drop(lock->link->way);
-	lock_drop_link(lock_other_link(lock));
-}
+	enum lock_phase phase = states[lock->state].phase;
 
-static bool
-is_try(int tag)
-{
-	return tag >= ANSWER_TO_TRY && tag <= ANSWER_TO_OTHER_KIND;
-}
-
-static bool
-is_release(int tag)
-{
-	return tag == ANSWER_TO_RELEASE || tag == ANSWER_TO_PLAIN_RELEASE;
-}
-
-/* How long replicas have for what is asked, 0 if they are not waited for. WAIT
- * behind a release is a part of its time: a failover must not forget the
- * success of a run, or how long its lock is kept. WAIT 0 would wait for ever.
- */
-static int64_t
-replicas_ms(const struct lock *lock, const struct command *command)
-{
-	bool ends_run = lock->release.run.status != REQUEST_NO_JOB;
-	int64_t left_ms = command->deadline - clock_now();
-	int64_t ms = lock->config->replicas_ms;
-
-	if (command->on_reply == NULL)
-		return 0;
-	if (is_try(command->tag) || command->tag == ANSWER_TO_RENEWAL)
-		return ms;
-	if (!is_release(command->tag) || !ends_run || ms == 0)
-		return 0;
-	return left_ms > 1 ? clock_min(ms, left_ms) : 1;
-}
-
-/* A lease ends while it is renewed, so a renewal must not take two round trips:
- * it travels as a text, which is short. So does a release if nobody may be left
- * to ask again, and that of a vote, whose reply may not be awaited. A try or a
- * release gives the second connection up. */
-int
-lock_send(struct lock_link *link, struct request *request,
-    reply_handler *on_reply, int64_t deadline)
-{
-	struct lock *lock = link->lock;
-	struct command *command = &request->command;
-	bool votes = config_is_vote(lock->config);
-	bool renews = on_reply != NULL && command->tag == ANSWER_TO_RENEWAL;
-	bool tries = on_reply != NULL && is_try(command->tag);
-	bool ends = on_reply != NULL && is_release(command->tag);
-	int64_t wait_ms;
-	int sent = 0;
-
-	command->deadline = deadline;
-	command->on_reply = on_reply;
-	command->arg = link;
-	wait_ms = replicas_ms(lock, command);
-	command->replicas = wait_ms > 0 ? lock->config->replicas : 0;
-	command->replicas_ms = wait_ms;
-	if (votes && tries)
-		command->counts_until =
-		    clock_now() + wait_ms + lock->config->vote_ms;
-	command->again = lock->again;
-	if (lock->again == AGAIN_NO)
-		lock->repeats = 0;
-	if (lock->again == AGAIN_NO &&
-	    (renews || (ends && (lock->grant_unknown || votes))))
-		command->again = AGAIN_AS_TEXT;
-	lock->again = AGAIN_NO;
-	if (tries || ends)
-		lock_drop_link(lock_other_link(lock));
-	if (tries || ends || (renews && link == lock->link))
-		lock->is_unsafe = false;
-	if (request->argc > 0)
-		sent = way_send(link->way, command);
-	if (renews)
-		link->renewal = sent == 0 ? LINK_AWAITED : LINK_QUIET;
-	if (sent == -1)
-		lock_note_silence(lock, NULL);
-	request_fini(request);
-	return sent;
-}
-
-int
-lock_ask(struct lock *lock, request_maker *make, reply_handler *on_reply,
-    int64_t deadline)
-{
-	struct request request;
-
-	make(&request, &lock->claim);
-	return lock_send(lock->link, &request, on_reply, deadline);
-}
-
-/* Of the errors of WAIT a refusal counts as one, as it will be refused the next
- * time, too. Others pass, such as that of a primary that is being replaced. */
-static void
-count_replicas(struct lock *lock, struct lock_reply *heard)
-{
-	struct reply *reply = &heard->reply;
-	const char *error = value_error(reply->acks), *label = reply->label;
-	char why[ANSWER_WHY_MAX];
-
-	if (reply->kind != REPLY_VALUE || is_release(reply->tag) ||
-	    answer_vote(&heard->answer) != ANSWER_YES ||
-	    !answer_lacks_replicas(reply->acks, lock->config->replicas, why))
-		return;
-	if (error != NULL && reply_judge_error(error) == VERDICT_REFUSED) {
-		reply->kind = REPLY_NO_ACCESS;
-		reply->error = error;
-		reply->label = heard->label;
-		snprintf(heard->label, sizeof(heard->label),
-		    "%.400s: " ANSWER_NEEDS_WAIT, label);
-		return;
-	}
-	lock->is_unsafe = true;
-	reply->kind = REPLY_TOO_FEW;
-	reply->value = NULL;
-	reply->failure = heard->failure;
-	snprintf(heard->failure, sizeof(heard->failure), "%s %.512s: %s",
-	    config_is_vote(lock->config) ? "not counted" : "not safe on", label,
-	    why);
-	heard->answer.outcome = ANSWER_NONE;
-}
-
-void
-lock_hear(struct lock_link *link, const struct reply *reply,
-    struct lock_reply *heard)
-{
-	bool is_ours;
-
-	heard->reply = *reply;
-	is_ours = answer_read(&heard->answer, (enum answer_to)reply->tag,
-	    reply->value);
-	count_replicas(link->lock, heard);
-	heard->verdict = reply_judge(&heard->reply);
-	if (is_ours || reply->value == NULL ||
-	    value_error(reply->value) != NULL)
-		return;
-	way_reject(link->way);
-	if (heard->verdict == VERDICT_VALUE)
-		heard->verdict = VERDICT_SILENT;
-}
-
-bool
-lock_may_repeat(struct lock *lock, const struct reply *reply)
-{
-	if (++lock->repeats <= REPEATS_MAX) {
-		lock->again = reply->again;
-		return true;
-	}
-	lock->answered = false;
-	snprintf(lock->error, sizeof(lock->error),
-	    "redirected too often, last by %.960s", reply->label);
-	return false;
+	if (phase == LOCK_ACQUIRING && lock->pace.silent_since != 0)
+		return lock->pace.silent_since +
+		       lock->config->server_timeout_ms;
+	return phase == LOCK_RELEASING ? lock->release.give_up_at : CLOCK_NEVER;
 }
 
 static void
-post(struct lock *lock, struct request *request)
+on_due(void *arg)
 {
-	lock_send(lock->link, request, NULL, clock_now() + LOCK_REPLY_MS);
+	struct lock *lock = arg;
+
+	take_event(lock, clock_now() >= lock_ends_at(lock) ? ON_OVER : ON_DUE,
+	    NULL);
+}
+
+enum lock_phase
+lock_phase(const struct lock *lock)
+{
+	return states[lock->state == AT_PLANT ? lock->vote.lacks : lock->state]
+	    .phase;
+}
+
+int
+lock_init(struct lock *lock, struct loop *loop,
+    const struct lock_config *config)
+{
+	*lock = (struct lock){.state = AT_IDLE,
+	    .config = config,
+	    .loop = loop,
+	    .timer = {.on_due = on_due, .arg = lock},
+	    .release.run.status = REQUEST_NO_JOB};
+	queue_init(&lock->queue);
+	lock->links[0].lock = lock->links[1].lock = lock;
+	lock->link = &lock->links[0];
+	lock->link->way = way_new(loop, config->server, config->key);
+	if (claim_init(&lock->claim, config) == -1 || lock->link->way == NULL)
+		return -1;
+	if (lock->claim.tier == CLAIM_PLAIN)
+		snprintf(lock->why.no_queue, sizeof(lock->why.no_queue),
+		    "in a cluster, no key can lie beside a name with a '}' but "
+		    "without a hash tag");
+	return 0;
 }
 
 void
-lock_make_release(struct lock *lock, struct request *request)
+lock_fini(struct lock *lock)
 {
-	const struct request_end end = {.keep_ms = lock->release.keep_until -
-						   clock_now(),
-	    .is_late =
-		lock->release.is_late || clock_now() >= lock->valid_until,
-	    .is_skip = lock->release.is_skip,
-	    .run = lock->release.run};
-
-	if (lock->acquired_at == 0)
-		lock->claim.was_queued = true;
-	request_release(request, &lock->claim, &end);
-}
-
-void
-lock_post_release(struct lock *lock, bool more)
-{
-	struct request request;
-
-	lock_make_release(lock, &request);
-	request.command.more = more;
-	post(lock, &request);
-}
-
-void
-lock_drop_former(struct lock *lock)
-{
-	struct request request;
-
-	for (size_t i = 0; i < lock->claim.former_count; i++) {
-		request_drop_former(&request, &lock->claim, i);
-		request.command.more = true;
-		post(lock, &request);
-	}
-}
-
-void
-lock_ring(struct lock *lock, const char (*waiters)[WAITER_SIZE], size_t count)
-{
-	struct request request;
-
-	request_ring(&request, &lock->claim.keys, waiters, count);
-	post(lock, &request);
-}
-
-void
-lock_enter(struct lock *lock, enum lock_state state, void (*on_due)(void *arg))
-{
-	lock->state = state;
-	lock->timer.on_due = on_due;
-}
-
-void
-lock_end(struct lock *lock, enum lock_state state)
-{
-	lock->state = state;
-	lock_due_at(lock, CLOCK_NEVER);
-}
-
-void
-lock_due_at(struct lock *lock, int64_t at)
-{
-	loop_timer_set(lock->loop, &lock->timer, at);
-}
-
-void
-lock_due_in(struct lock *lock, int64_t ms)
-{
-	lock_due_at(lock, clock_now() + ms);
-}
-
-void
-lock_retry(struct lock *lock, int64_t by)
-{
-	int64_t ms = lock->backoff_ms;
-	int64_t at = clock_now() + dice_between(ms - ms / 5, ms);
-
-	lock->backoff_ms = clock_min(ms * 2, BACKOFF_MAX_MS);
-	lock_due_at(lock, clock_min(at, by));
-}
-
-void
-lock_be_patient(struct lock *lock, int64_t ms)
-{
-	if (ms < LOCK_REPLY_MS)
-		ms = LOCK_REPLY_MS;
-	lock->patience_ms = clock_min(ms, PATIENCE_MAX_MS);
-}
-
-void
-lock_note_reply(struct lock *lock)
-{
-	lock->answered = true;
-	lock->grant_unknown = false;
-	lock->try.silent_since = 0;
-	lock->backoff_ms = LOCK_BACKOFF_MIN_MS;
-}
-
-void
-lock_note_grant(struct lock *lock, const struct answer *answer)
-{
-	struct claim *claim = &lock->claim;
-
-	if (!config_is_vote(lock->config))
-		memcpy(lock->fence, answer->fence, sizeof(lock->fence));
-	if (claim->outer != NULL)
-		return;
-	memcpy(claim->fence, answer->fence, sizeof(claim->fence));
-	claim->start = answer->start;
-	claim->life_ms = answer->life_ms;
-}
-
-void
-lock_note_round_trip(struct lock *lock, int64_t sent_at)
-{
-	lock->round_trip_ms = clock_now() - sent_at;
-	lock_be_patient(lock, 2 * lock->round_trip_ms);
-}
-
-void
-lock_note_error(struct lock *lock, const char *what, const char *label,
-    const char *words)
-{
-	reply_describe(lock->error, sizeof(lock->error), what, label, words);
-}
-
-/* That too few replicas have what the server did stays what is wrong with it.
- */
-void
-lock_note_silence(struct lock *lock, const char *why)
-{
-	lock->answered = false;
-	if (why == NULL && lock->is_unsafe)
-		return;
-	snprintf(lock->error, sizeof(lock->error), "%s",
-	    why != NULL ? why : way_error(lock->link->way));
-}
-
-void
-lock_note_obstacle(struct lock *lock)
-{
-	const char *error = way_error(lock->link->way);
-
-	if (!lock->is_unsafe && !way_is_up(lock->link->way) && *error != '\0')
-		snprintf(lock->error, sizeof(lock->error), "%s", error);
+	if (lock->loop != NULL)
+		loop_timer_remove(lock->loop, &lock->timer);
+	if (lock->loop != NULL)
+		loop_timer_remove(lock->loop, &lock->order.timer);
+	way_free(lock->links[0].way);
+	way_free(lock->links[1].way);
+	claim_fini(&lock->claim);
 }

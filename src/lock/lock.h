@@ -1,7 +1,22 @@
-/* A lock on one server: its states and the facts about it. acquire.h, lease.h
- * and release.h move it from state to state. Knows no job and no other lock.
- * Callbacks of the loop only change the facts below; whoever runs the loop
- * looks at them after each turn. See rlockrun-protocol(7). */
+/* A lock on one server: a table of states and events. A state is the command
+ * that is out, or what the timer waits for: entering it sends its command, so
+ * "ask again" is to enter it again. A reply is one event before anything is
+ * decided. What an event does in a state stands in one table, in lock.c: a
+ * note, which changes facts, and the next state.
+ *
+ *   IDLE --> TRY <---due---- REST         HELD ---due---> RENEW --late--> TWICE
+ *            | ^ |            ^            ^  <---yes------+ | <--yes-------+
+ *            | | +--trouble---+            |                 no
+ *       busy | | rung                      |                 v
+ *            v |                           +---granted--- PLANT <--- LOST
+ *            BELL
+ *                    (any) --release--> AWAIT --> FREE <---due--- PAUSE
+ *                                                 |  |              ^
+ *          DONE, FAILED <-- RECORD <----freed-----+  +---trouble----+
+ *
+ * Knows no job and no other lock. Callbacks of the loop only move this machine;
+ * whoever runs the loop looks at the facts after each turn. See
+ * rlockrun-protocol(7). */
 #ifndef LOCK_H
 #define LOCK_H
 
@@ -17,23 +32,97 @@
 
 #define LOCK_ERROR_MAX 2048
 
-/* IDLE --> ACQUIRING --granted--> HELD --released--> RELEASING --> RELEASED
- *           |  ^  |                |  renewal = 0         ^
- *           |  +--+ busy, silent   +--------> LOST        |
- *           |                                             |
- *           +--> FAILED          ACQUIRING --cancelled ---+
- *
- * Replies to a command of an earlier state are ignored. */
-enum lock_state {
+/* What others need to know of a state. */
+enum lock_phase {
 	LOCK_IDLE,
-	LOCK_ACQUIRING, /* a try is out, or the next one is due soon */
+	LOCK_ACQUIRING,
 	LOCK_HELD,
 	/* For good: the token is not in the key any more. Only a vote may be
-	 * HELD again: lease_plant. */
+	 * HELD again, by ON_PLANT. */
 	LOCK_LOST,
 	LOCK_RELEASING,
 	LOCK_RELEASED, /* nothing of ours is left, as far as can be known */
 	LOCK_FAILED,   /* not acquired: see failure and error */
+};
+
+enum lock_state {
+	AT_SAME, /* in the table: no change */
+	AT_IDLE,
+	/* Acquiring: */
+	AT_TRY,	 /* a try is out */
+	AT_BELL, /* BLPOP is out: has a place in the queue */
+	AT_REST, /* until the next try */
+	/* Held: */
+	AT_HELD,  /* until the next renewal */
+	AT_RENEW, /* a renewal is out */
+	AT_TWICE, /* on both links, as it is overdue on the first */
+	AT_LOST,
+	AT_PLANT, /* of a vote that lacks it: a try is out that proves nothing
+		   */
+	/* Releasing: */
+	AT_AWAIT,  /* renewals are out, the release comes behind them */
+	AT_FREE,   /* the release is out */
+	AT_PAUSE,  /* until the next try to release */
+	AT_RECORD, /* K is free or gone; the end of the run is out */
+	AT_LATER,  /* until that is tried again */
+	AT_DONE,
+	AT_FAILED,
+	/* In the table alone: DONE or FAILED, as it has failed or not; and what
+	 * it was before PLANT. */
+	AT_END,
+	AT_LACKS,
+	LOCK_STATES,
+};
+
+enum lock_event {
+	ON_NOTHING,
+	/* The reply to a try: */
+	ON_GRANTED,
+	ON_LATE,     /* granted, but half of the lease is over */
+	ON_BUSY,     /* and waited for */
+	ON_SKIP,     /* it is not waited for: busy, not due, overtaken */
+	ON_NO_OUTER, /* the outer run has ended */
+	ON_SHUT,     /* AUTH or SELECT was refused, or WAIT */
+	ON_SPOILT,   /* a helper key of a wrong type */
+	/* To others: */
+	ON_BELL,     /* the wait on the doorbell is over */
+	ON_FRACTION, /* the doorbell takes whole seconds alone */
+	ON_OURS,
+	ON_GONE,  /* the token is not in the key */
+	ON_FREED, /* or was not there; or the end is recorded */
+	/* No answer: */
+	ON_AGAIN,   /* at once, the same */
+	ON_TROUBLE, /* which may pass */
+	ON_SILENT,  /* or too few replicas have it */
+	ON_DEAD,    /* and it will be so */
+	ON_DENIED,  /* the lock's own key alone is left to try */
+	ON_REFUSED, /* for good */
+	/* A state has sent nothing: */
+	ON_LATER,   /* now; the timer is set */
+	ON_READY,   /* no renewal has to be waited for */
+	ON_NO_NEED, /* there is nothing to be freed, or recorded */
+	/* Renewals on two links: none is out on the other one any more. */
+	ON_QUIET,
+	/* The timer: */
+	ON_DUE,
+	ON_OVER, /* the time for all is over */
+	/* Orders: */
+	ON_ACQUIRE,
+	ON_RENEW,
+	ON_PLANT,
+	ON_RELEASE,
+	ON_RECORD,
+	ON_WITHDRAW, /* as fast as it goes; cuts a release short */
+	ON_BEHIND,   /* of a vote: release behind what is out, unheard */
+	LOCK_EVENTS,
+};
+
+/* What the server may have of us: what a release has to free. */
+enum lock_debt {
+	DEBT_NOTHING,
+	DEBT_QUEUED, /* a place in the queue */
+	DEBT_MAYBE,  /* a try or a release has no reply */
+	DEBT_OURS,   /* it was granted: "not ours" now means that it is lost */
 };
 
 /* Why a lock was not acquired. */
@@ -48,15 +137,6 @@ enum lock_failure {
 	LOCK_NO_OUTER,	    /* a vote: it is not held by the outer run */
 	LOCK_NOT_DUE,	    /* a former success is enough: see error */
 	LOCK_OVERTAKEN,	    /* --newest: see by */
-};
-
-/* The command of the present state: a try, a renewal, a release. */
-enum lock_command {
-	LOCK_NONE_OUT,	  /* the timer says when it is sent */
-	LOCK_OUT,	  /* its reply is awaited */
-	LOCK_OUT_TWICE,	  /* a renewal, on two connections; RELEASING: they
-			   * have to be answered before the release is sent */
-	LOCK_ON_DOORBELL, /* BLPOP is out, the try follows */
 };
 
 /* What a release came to. */
@@ -89,19 +169,55 @@ struct lock_reply {
 	char label[512], failure[1024]; /* of the reply, if these are changed */
 };
 
-struct lock_try {
-	int64_t sent_at;
+/* Why something went wrong. */
+struct lock_why {
+	char text[LOCK_ERROR_MAX]; /* the last of it */
+	bool answered;		   /* it is over: the last contact succeeded */
+	char no_queue[LOCK_ERROR_MAX];	 /* why the tier is lower, or empty */
+	char no_history[LOCK_ERROR_MAX]; /* why the end is not recorded */
+};
+
+/* What a grant says. */
+struct lock_grant {
+	char fence[24];		  /* empty if a nested run cannot learn it */
+	int64_t permits;	  /* of other holders, if they disagree */
+	int64_t success_ahead_ms; /* the last success lies in the future */
+};
+
+struct lock_lease {
+	int64_t acquired_at; /* 0: it was never had */
+	int64_t valid_until; /* it holds until then, proven */
+	int64_t known_at;    /* when the life of :i began anew */
+};
+
+/* --replaceable: what the holder is told. */
+struct lock_order {
+	struct holder_by by; /* who has asked it to stop; LOCK_OVERTAKEN: whom
+			      * it has left to */
+	bool ordered;	     /* HELD: it is to stop */
+	bool is_out;	     /* the question has no reply yet */
+	struct loop_timer timer;
+};
+
+struct lock_pace {
+	int64_t sent_at;      /* the last try, or renewal */
 	int64_t silent_since; /* the first try of those without a reply; 0: the
 			       * server has replied */
 	int64_t reply_ms;     /* after that a fresh connection tries */
+	int64_t backoff_ms;
+	int64_t patience_ms;   /* how long a renewal's reply is awaited */
+	int64_t round_trip_ms; /* of the last grant or renewal */
+	enum again again;      /* of the command that is sent next */
+	int repeats;	       /* of it, so far */
 };
 
 /* What only one of several servers has. */
 struct lock_vote {
-	bool is_out;	    /* the last try has no reply, though the lock may be
-			     * in another state by now */
-	bool is_permanent;  /* the next try will fail as this one did */
-	bool is_planted;    /* an acquire is out that is to prove nothing */
+	bool is_out;	   /* the last try has no reply, though the lock may be
+			    * in another state by now */
+	bool is_permanent; /* the next try will fail as this one did */
+	bool is_unheard;   /* the release had no reply in its time */
+	enum lock_state lacks; /* PLANT: what it was before */
 	bool was_away;	    /* LOST, but since it was held the server has been
 			     * out of reach: it may have forgotten it */
 	int64_t renewed_at; /* the sending of the last renewal that proved the
@@ -116,30 +232,23 @@ struct lock_release {
 	bool is_skip;	       /* the wait for the lock is over */
 	bool is_proven;	       /* it was held when the job had ended */
 	char unreplicated[64]; /* why too few replicas have it, or empty */
-	int64_t give_up_at;
-	int64_t keep_until; /* the server is to keep the lock until then */
-	int64_t kept_until; /* LOCK_KEPT: it does, by the local clock */
+	int64_t give_up_at;    /* RELEASING; 0: nothing is to be sent */
+	int64_t keep_until;    /* the server is to keep the lock until then */
+	int64_t kept_until;    /* LOCK_KEPT: it does, by the local clock */
 };
 
 struct lock {
 	/* Facts, to be read only. */
 	enum lock_state state;
+	enum lock_debt debt;
 	enum lock_failure failure;
-	char error[LOCK_ERROR_MAX]; /* of the last thing that went wrong */
-	bool answered;		    /* the last contact succeeded */
-	char fence[24];		    /* empty if a nested run cannot learn it */
-	int64_t acquired_at;
-	int64_t valid_until;	       /* the lease holds until then, proven */
-	int64_t permits;	       /* of other holders, if they disagree */
-	int64_t success_ahead_ms;      /* the last success lies in the future */
-	char no_queue[LOCK_ERROR_MAX]; /* why the tier is lower, or empty */
-	char no_history[LOCK_ERROR_MAX]; /* why the end is not recorded */
-	struct holder holder;		 /* by the reply to the last busy try */
-	struct queue queue;		 /* by that reply, too */
-	struct holder_by by;		 /* LOCK_OVERTAKEN, or ordered */
-	bool ordered;			 /* HELD: we are asked to stop */
+	struct lock_why why;
+	struct lock_grant grant;
+	struct lock_lease lease;
+	struct holder holder; /* by the reply to the last busy try */
+	struct queue queue;   /* by that reply, too */
+	struct lock_order order;
 	struct claim claim;
-	struct lock_try try;
 	struct lock_vote vote;
 	struct lock_release release;
 
@@ -147,19 +256,10 @@ struct lock {
 	struct loop *loop;
 	struct lock_link links[2]; /* the other one is for overdue renewals */
 	struct lock_link *link;	   /* in use */
-	bool is_unsafe;		 /* too few replicas have what was asked last */
-	enum again again;	 /* of the command that is sent next */
-	int repeats;		 /* of it, so far */
+	struct lock_pace pace;
 	struct loop_timer timer; /* next try, renewal or release */
-	struct loop_timer order_timer; /* --replaceable: the next look at it */
-	bool order_out;		       /* its reply is awaited */
-	enum lock_command command;
-	bool grant_unknown; /* whether the server has our token in the key */
-	bool healed;	    /* helper keys of a wrong type were deleted */
-	int64_t backoff_ms;
-	int64_t patience_ms;   /* how long a renewal's reply is awaited */
-	int64_t round_trip_ms; /* of the last grant or renewal */
-	int64_t known_at;      /* when the life of :i began anew */
+	bool is_unsafe;		 /* too few replicas have what was asked last */
+	bool healed;		 /* helper keys of a wrong type were deleted */
 };
 
 /* The config must outlive the lock. 0, or -1 with errno (no randomness, no
@@ -167,76 +267,77 @@ struct lock {
 int lock_init(struct lock *lock, struct loop *loop,
     const struct lock_config *config);
 void lock_fini(struct lock *lock);
-/* Of a vote in which nothing is out: -> IDLE, for another try. */
-void lock_begin_anew(struct lock *lock);
 
-/* --- for acquire, lease and release alone ---------------------- */
+enum lock_phase lock_phase(const struct lock *lock);
 
-#define LOCK_BACKOFF_MIN_MS 100
-/* How long a reply is awaited at least, on a connection that may have died
- * unnoticed. */
-#define LOCK_REPLY_MS 1000
+/* An event that does not matter in this state is ignored. Before ON_ACQUIRE of
+ * a vote nothing is out; before ON_RELEASE and ON_RECORD see release.h. May
+ * send, and writes at once if the connection is up. */
+void lock_order(struct lock *lock, enum lock_event order);
 
-/* Sends a request and ends it. What is asked, and awaited, decides how it
- * travels. One without words counts as sent. -1 when memory is out: a failed
- * contact like others, but on_reply (NULL: nobody awaits a reply) is not
- * called. It gets the link. */
-int lock_send(struct lock_link *link, struct request *request,
-    reply_handler *on_reply, int64_t deadline);
-/* Makes the request first, and uses the link that is in use. */
-int lock_ask(struct lock *lock, request_maker *make, reply_handler *on_reply,
-    int64_t deadline);
-/* What a reply means, and what it says, also where AUTH or SELECT was refused.
- * A yes that too few replicas have counts as silence, and so does one that is
- * no answer to what was asked, which fails the connection. */
-void lock_hear(struct lock_link *link, const struct reply *reply,
-    struct lock_reply *heard);
-/* The connections are given up. */
-void lock_drop(struct lock *lock);
-struct lock_link *lock_other_link(struct lock *lock);
-void lock_drop_link(struct lock_link *link);
-/* After VERDICT_AGAIN: whether the same is to be asked once more at once, by
- * the command that is sent next. Otherwise it was too often: that is the error,
- * and the next try is due after a back-off. */
-bool lock_may_repeat(struct lock *lock, const struct reply *reply);
-/* Makes a release of what the lock has come to. */
-void lock_make_release(struct lock *lock, struct request *request);
-/* Sends it, and nobody awaits the reply. more: another command follows in the
- * same write. */
-void lock_post_release(struct lock *lock, bool more);
-/* In the plain tier, before a try: frees what former ones may have got. */
-void lock_drop_former(struct lock *lock);
-/* Rings the doorbells of these waiters. */
-void lock_ring(struct lock *lock, const char (*waiters)[WAITER_SIZE],
-    size_t count);
+/* --- the machine: for acquire, lease and release alone ------------------- */
 
-/* Enters that state: on_due is what its timer calls. */
-void lock_enter(struct lock *lock, enum lock_state state,
-    void (*on_due)(void *arg));
-/* Enters a state that has no timer. */
-void lock_end(struct lock *lock, enum lock_state state);
+/* What has happened. */
+struct lock_news {
+	enum lock_state from;
+	enum lock_event event;
+	const struct lock_reply *heard; /* NULL: a timer, an order, or a state
+					 * that has nothing to send */
+};
 
+/* Changes facts, and the timer; may give a connection up, or send what nobody
+ * awaits. The next state is entered already, but has sent nothing. */
+typedef void lock_note(struct lock *lock, const struct lock_news *news);
+
+/* Sends what a state is about, and sets its timer. ON_NOTHING, or why it is not
+ * sent. */
+typedef enum lock_event lock_sender(struct lock *lock);
+
+/* acquire.c */
+lock_sender acquire_send_try, acquire_send_bell;
+lock_note acquire_begin, acquire_note_grant, acquire_note_late,
+    acquire_note_busy, acquire_skip, acquire_forget_outer, acquire_shut_out,
+    acquire_heal, acquire_fall_back, acquire_fail, acquire_back_off,
+    acquire_note_silence, acquire_abandon, acquire_give_up, acquire_note_ring,
+    acquire_lose_bell;
+
+/* lease.c */
+lock_sender lease_send_renewal, lease_send_beside, lease_send_plant;
+lock_note lease_note_ours, lease_note_loss, lease_note_trouble,
+    lease_note_overdue, lease_plant, lease_note_planted, lease_not_planted;
+/* The reply to a look for an order to stop. */
+void lease_note_order(struct lock *lock, const struct lock_reply *heard);
+
+/* release.c */
+lock_sender release_await, release_send, release_send_record;
+lock_note release_begin, release_go_on, release_note_answer,
+    release_note_silence, release_lower_tier, release_tell, release_repeat,
+    release_over, release_hurry, release_note_record, release_withdraw,
+    release_behind;
+
+/* contact.c: the same once more, later; why, if there was a reply. */
+lock_note contact_put_off;
+
+/* lock.c */
+reply_handler lock_on_reply;
+/* The same command once more, as the reply has asked. */
+lock_note lock_follow;
+/* When what the lock is about is given up: a silent server, or a release. */
+int64_t lock_ends_at(const struct lock *lock);
 void lock_due_at(struct lock *lock, int64_t at);
-void lock_due_in(struct lock *lock, int64_t ms);
-/* The timer comes after the next back-off, but not later than by. */
-void lock_retry(struct lock *lock, int64_t by);
+struct lock_link *lock_other_link(struct lock *lock);
+/* That connection is given up: what was asked about the lease there is not
+ * awaited any more. */
+void lock_drop_link(struct lock_link *link);
 
-/* A server or a name server that is always slow must not cost us the lock, and
- * an unresponsive one must be noticed soon. */
-void lock_be_patient(struct lock *lock, int64_t ms);
-
-/* Record what the last contact brought: a reply, its round trip, */
-void lock_note_reply(struct lock *lock);
-void lock_note_round_trip(struct lock *lock, int64_t sent_at);
-/* what a grant says of us: the release needs it for the record, */
-void lock_note_grant(struct lock *lock, const struct answer *answer);
-/* an error ("error from", the server's label, its words), no reply (NULL: as
- * the server's error says), */
-void lock_note_error(struct lock *lock, const char *what, const char *label,
-    const char *words);
-void lock_note_silence(struct lock *lock, const char *why);
-/* or why a command is not even sent: the time may be over while the connection
- * is still being established. */
-void lock_note_obstacle(struct lock *lock);
+/* judge.c, pure but for what too few replicas have. */
+/* What a reply means, and what it says, also where AUTH or SELECT was refused.
+ * A yes that too few replicas have counts as silence. Whether it is an answer
+ * to what was asked. */
+bool lock_hear(struct lock *lock, const struct reply *reply,
+    struct lock_reply *heard);
+/* A reply as one event. */
+enum lock_event lock_judge(const struct lock *lock,
+    const struct lock_reply *heard);
 
 #endif

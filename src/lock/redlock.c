@@ -15,8 +15,7 @@
 #include <string.h>
 
 #include "base/dice.h"
-#include "lock/acquire.h"
-#include "lock/lease.h"
+#include "lock/contact.h"
 #include "lock/release.h"
 #include "redis/reply.h"
 #include "redis/way.h"
@@ -152,11 +151,10 @@ begin_round(struct set *set)
 	for (size_t i = 0; i < set->count; i++) {
 		struct lock *lock = &set->locks[i];
 
-		if (lock->state == LOCK_RELEASING || lock->vote.is_out)
+		if (lock_phase(lock) == LOCK_RELEASING || lock->vote.is_out)
 			continue;
-		lock_begin_anew(lock);
 		vote_introduce(&redlock->votes[i], lock);
-		acquire_start(lock);
+		lock_order(lock, ON_ACQUIRE);
 	}
 }
 
@@ -167,7 +165,7 @@ fail_rounds(struct set *set, enum lock_failure failure)
 	set->failure = failure;
 	set->backing_out = true;
 	for (size_t i = set->count; i-- > 0;)
-		release_at_once(&set->locks[i]);
+		lock_order(&set->locks[i], ON_WITHDRAW);
 	if (set_is_settled(set))
 		set->state = LOCK_FAILED;
 }
@@ -184,16 +182,16 @@ withdraw_round(struct set *set)
 
 	for (size_t i = 0; i < set->count; i++) {
 		struct lock *lock = &set->locks[i];
-		bool held = lock->state == LOCK_HELD;
-		bool unknown =
-		    lock->state == LOCK_ACQUIRING ||
-		    (lock->state == LOCK_FAILED && lock->grant_unknown);
+		bool held = lock_phase(lock) == LOCK_HELD;
+		bool unknown = lock_phase(lock) == LOCK_ACQUIRING ||
+			       (lock_phase(lock) == LOCK_FAILED &&
+				   lock->debt == DEBT_MAYBE);
 
 		granted = granted || unknown || held;
 		if (held && way_is_up(lock->link->way))
-			release_at_once(lock);
+			lock_order(lock, ON_WITHDRAW);
 		else if (held || unknown)
-			release_behind(lock);
+			lock_order(lock, ON_BEHIND);
 	}
 	if (!granted || set->locks->claim.outer != NULL)
 		return true;
@@ -233,7 +231,7 @@ on_denied(struct set *set)
 	set->about = lock;
 	set->answered = true;
 	redlock->silent_since = 0;
-	redlock->backoff_ms = LOCK_BACKOFF_MIN_MS;
+	redlock->backoff_ms = CONTACT_BACKOFF_MIN_MS;
 	if (lock->failure == LOCK_OTHER_KIND) {
 		fail_rounds(set, LOCK_OTHER_KIND);
 	} else if (lock->failure == LOCK_BUSY && !lock->config->wait) {
@@ -266,13 +264,13 @@ on_never(struct set *set)
 	set->about = lock;
 	if (vote == VOTE_UNREACHABLE) {
 		fail_rounds(set, LOCK_UNAVAILABLE);
-	} else if (lock->state == LOCK_HELD) {
+	} else if (lock_phase(lock) == LOCK_HELD) {
 		reply_describe(redlock->error, sizeof(redlock->error),
 		    "refused by", way_label(lock->link->way),
 		    redlock->votes[i].obstacle);
 		fail_rounds(set, LOCK_REFUSED);
 	} else {
-		memcpy(redlock->error, lock->error, sizeof(redlock->error));
+		memcpy(redlock->error, lock->why.text, sizeof(redlock->error));
 		fail_rounds(set, lock->failure);
 	}
 }
@@ -346,7 +344,7 @@ begin(struct set *set)
 
 	snprintf(redlock->error, sizeof(redlock->error),
 	    "no answer from %.512s", redlock->label);
-	redlock->backoff_ms = LOCK_BACKOFF_MIN_MS;
+	redlock->backoff_ms = CONTACT_BACKOFF_MIN_MS;
 	begin_round(set);
 }
 
@@ -360,8 +358,8 @@ is_agreed_since(const struct set *set, int64_t at)
 	size_t agreed = 0;
 
 	for (size_t i = 0; i < set->count; i++)
-		agreed += set->locks[i].state == LOCK_HELD &&
-			  set->locks[i].answered &&
+		agreed += lock_phase(&set->locks[i]) == LOCK_HELD &&
+			  set->locks[i].why.answered &&
 			  set->locks[i].vote.renewed_at != 0 &&
 			  set->locks[i].vote.renewed_at >= at;
 	return agreed >= set->need;
@@ -376,14 +374,14 @@ plant(struct set *set)
 {
 	for (size_t i = 0; i < set->count; i++) {
 		struct lock *lock = &set->locks[i];
-		bool lacks = lock->state == LOCK_LOST ||
-			     lock->state == LOCK_FAILED ||
-			     lock->state == LOCK_RELEASED;
+		bool lacks = lock_phase(lock) == LOCK_LOST ||
+			     lock_phase(lock) == LOCK_FAILED ||
+			     lock_phase(lock) == LOCK_RELEASED;
 
 		if (lacks && !lock->vote.is_out &&
 		    ((lock->vote.was_away && lock->timer.at == CLOCK_NEVER) ||
-			is_agreed_since(set, lock->try.sent_at)))
-			lease_plant(lock);
+			is_agreed_since(set, lock->pace.sent_at)))
+			lock_order(lock, ON_PLANT);
 	}
 }
 
@@ -393,22 +391,22 @@ step_held(struct set *set)
 	struct redlock *redlock = set->redlock;
 
 	if (set->state == LOCK_LOST)
-		memcpy(redlock->error, set->about->error,
+		memcpy(redlock->error, set->about->why.text,
 		    sizeof(redlock->error));
 	else if (!set->answered)
 		explain_votes(set);
 	set->error = redlock->error;
 	/* What is denied by one of them is reported. */
 	for (size_t i = 0; i < set->count; i++)
-		if (set->locks[i].state == LOCK_HELD &&
-		    (set->about->state != LOCK_HELD ||
-			(set->about->no_queue[0] == '\0' &&
-			    set->locks[i].no_queue[0] != '\0')))
+		if (lock_phase(&set->locks[i]) == LOCK_HELD &&
+		    (lock_phase(set->about) != LOCK_HELD ||
+			(set->about->why.no_queue[0] == '\0' &&
+			    set->locks[i].why.no_queue[0] != '\0')))
 			set->about = &set->locks[i];
 	if (set->state == LOCK_HELD)
 		plant(set);
 	for (size_t i = 0; set->state == LOCK_LOST && i < set->count; i++)
-		if (set->locks[i].state == LOCK_LOST)
+		if (lock_phase(&set->locks[i]) == LOCK_LOST)
 			lock_due_at(&set->locks[i], CLOCK_NEVER);
 }
 
@@ -429,13 +427,15 @@ release(struct set *set, struct lock *lock, int64_t keep_until)
 	 */
 	for (size_t i = 0; i < set->count && *lock->claim.fence == '\0'; i++)
 		claim_share_grant(&lock->claim, &set->locks[i].claim);
-	if (lock->state == LOCK_HELD || lock->state == LOCK_ACQUIRING ||
-	    lock->grant_unknown || lock->vote.is_out) {
-		release_start(lock, keep_until);
+	if (lock_phase(lock) == LOCK_HELD ||
+	    lock_phase(lock) == LOCK_ACQUIRING || lock->debt == DEBT_MAYBE ||
+	    lock->vote.is_out) {
+		lock->release.keep_until = keep_until;
+		lock_order(lock, ON_RELEASE);
 		return;
 	}
 	lock_due_at(lock, CLOCK_NEVER); /* it is planted no more */
-	if (lock->state != LOCK_LOST && lock->failure != LOCK_BUSY)
+	if (lock_phase(lock) != LOCK_LOST && lock->failure != LOCK_BUSY)
 		lock->release.outcome = LOCK_UNCONFIRMED;
 }
 
@@ -448,7 +448,7 @@ count_releases(const struct set *set)
 	for (size_t i = 0; i < set->count; i++) {
 		const struct lock *lock = &set->locks[i];
 		enum lock_released outcome = lock->release.outcome;
-		bool is_open = lock->state == LOCK_RELEASING;
+		bool is_open = lock_phase(lock) == LOCK_RELEASING;
 		bool is_freed = !is_open && outcome >= LOCK_FREED;
 
 		releases.open += is_open;
@@ -459,7 +459,7 @@ count_releases(const struct set *set)
 		releases.denied +=
 		    !is_open && !is_freed && outcome != LOCK_UNCONFIRMED;
 		releases.lost +=
-		    lock->state == LOCK_LOST || outcome == LOCK_WAS_LOST;
+		    lock_phase(lock) == LOCK_LOST || outcome == LOCK_WAS_LOST;
 	}
 	return releases;
 }
@@ -471,8 +471,8 @@ note_released(struct set *set, const struct votes_releases *releases)
 	struct lock *lock = set->locks;
 	char *why;
 
-	while (
-	    lock->state == LOCK_RELEASING || lock->release.outcome < LOCK_FREED)
+	while (lock_phase(lock) == LOCK_RELEASING ||
+	       lock->release.outcome < LOCK_FREED)
 		lock++;
 	set->about = lock;
 	set->outcome = lock->release.outcome;
@@ -492,8 +492,8 @@ step_releasing(struct set *set)
 	size_t heard = 0;
 
 	for (size_t i = 0; i < set->count; i++)
-		heard += set->locks[i].state != LOCK_RELEASING ||
-			 set->locks[i].answered;
+		heard += lock_phase(&set->locks[i]) != LOCK_RELEASING ||
+			 set->locks[i].why.answered;
 	set->answered = heard >= set->need;
 	if (!set->answered || decision == VOTES_FAILED)
 		explain_votes(set);

@@ -353,6 +353,7 @@ request_doorbell(struct request *request, const struct claim *claim, int64_t ms)
 	request_begin(request);
 	snprintf(request->end, sizeof(request->end), "%.*f",
 	    ms % 1000 == 0 ? 0 : 3, (double)ms / 1000);
+	request->command.tag = ANSWER_TO_BELL;
 	ADD(request, "BLPOP", claim->keys.doorbell, request->end);
 }
 

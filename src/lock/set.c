@@ -17,7 +17,6 @@
 #include "base/escape.h"
 #include "base/exitcode.h"
 #include "base/log.h"
-#include "lock/acquire.h"
 #include "lock/lease.h"
 #include "lock/release.h"
 #include "redis/way.h"
@@ -28,7 +27,7 @@ static void
 look_at(struct set *set, const struct lock *lock)
 {
 	set->about = lock;
-	set->error = lock->error;
+	set->error = lock->why.text;
 }
 
 static int
@@ -126,10 +125,10 @@ bool
 set_is_settled(const struct set *set)
 {
 	for (size_t i = 0; i < set->count; i++) {
-		enum lock_state state = set->locks[i].state;
+		enum lock_phase phase = lock_phase(&set->locks[i]);
 
-		if (state == LOCK_ACQUIRING || state == LOCK_HELD ||
-		    state == LOCK_RELEASING)
+		if (phase == LOCK_ACQUIRING || phase == LOCK_HELD ||
+		    phase == LOCK_RELEASING)
 			return false;
 	}
 	return true;
@@ -150,7 +149,7 @@ proven_until(const struct set *set)
 	int64_t leases[SET_LOCKS_MAX] = {0};
 
 	for (size_t i = 0; i < set->count; i++)
-		leases[i] = set->locks[i].valid_until;
+		leases[i] = set->locks[i].lease.valid_until;
 	qsort(leases, set->count, sizeof(*leases), by_time);
 	return leases[set->need - 1];
 }
@@ -159,7 +158,7 @@ static const struct lock *
 find_lost(const struct set *set)
 {
 	for (size_t i = 0; i < set->count; i++)
-		if (set->locks[i].state == LOCK_LOST)
+		if (lock_phase(&set->locks[i]) == LOCK_LOST)
 			return &set->locks[i];
 	return NULL;
 }
@@ -171,13 +170,14 @@ release_one(struct set *set, struct lock *lock, int64_t keep_until)
 	bool had_job = lock->release.run.status != REQUEST_NO_JOB;
 
 	(void)set;
-	if (lock->state == LOCK_LOST)
+	if (lock_phase(lock) == LOCK_LOST)
 		release_lost(lock);
-	else if (lock->state == LOCK_HELD &&
-		 (had_job || clock_now() < lock->valid_until))
-		release_start(lock, keep_until);
-	else if (lock->state == LOCK_HELD)
-		release_at_once(lock);
+	else if (lock_phase(lock) == LOCK_HELD &&
+		 (had_job || clock_now() < lock->lease.valid_until)) {
+		lock->release.keep_until = keep_until;
+		lock_order(lock, ON_RELEASE);
+	} else if (lock_phase(lock) == LOCK_HELD)
+		lock_order(lock, ON_WITHDRAW);
 }
 
 /* --- acquire ---------------------------------------------------------- */
@@ -193,7 +193,7 @@ start_over(struct set *set)
 		struct lock *lock = &set->locks[i];
 		const struct lock_config *config = lock->config;
 		bool was_had =
-		    lock->acquired_at != 0 && lock->claim.outer == NULL;
+		    lock->lease.acquired_at != 0 && lock->claim.outer == NULL;
 		char name[LOCK_ERROR_MAX], token[TOKEN_SIZE];
 
 		memcpy(token, lock->claim.token, sizeof(token));
@@ -218,9 +218,9 @@ back_out(struct set *set)
 	for (size_t i = set->count; i-- > 0;) {
 		struct lock *lock = &set->locks[i];
 
-		if (lock->state == LOCK_ACQUIRING ||
-		    (lock->state == LOCK_HELD && !lock->answered))
-			release_at_once(lock);
+		if (lock_phase(lock) == LOCK_ACQUIRING ||
+		    (lock_phase(lock) == LOCK_HELD && !lock->why.answered))
+			lock_order(lock, ON_WITHDRAW);
 		else
 			release_one(set, lock, 0);
 	}
@@ -235,11 +235,11 @@ go_on(struct set *set)
 	const struct lock *lock = &set->locks[set->at];
 	int64_t left_ms;
 
-	if (lock->state != LOCK_HELD)
+	if (lock_phase(lock) != LOCK_HELD)
 		return;
 	if (set->at + 1 < set->count) {
 		look_at(set, &set->locks[++set->at]);
-		acquire_start(&set->locks[set->at]);
+		lock_order(&set->locks[set->at], ON_ACQUIRE);
 		return;
 	}
 	left_ms = proven_until(set) - clock_now();
@@ -268,7 +268,7 @@ step_acquiring(struct set *set)
 		else
 			start_over(set);
 	}
-	set->answered = set->about->answered;
+	set->answered = set->about->why.answered;
 }
 
 static void
@@ -276,7 +276,7 @@ begin_acquire(struct set *set)
 {
 	set->at = 0;
 	look_at(set, set->locks);
-	acquire_start(&set->locks[0]);
+	lock_order(&set->locks[0], ON_ACQUIRE);
 }
 
 void
@@ -300,11 +300,11 @@ confirm_leases(struct set *set)
 		int64_t wanted =
 		    lease_valid_until(set->confirm_since, lock->config->ttl_ms);
 
-		if (lock->valid_until >= wanted)
+		if (lock->lease.valid_until >= wanted)
 			continue;
 		set->confirmed = false;
 		if (lease_renewal_at(lock) != CLOCK_NEVER)
-			lease_renew(lock);
+			lock_order(lock, ON_RENEW);
 	}
 }
 
@@ -317,9 +317,9 @@ find_worst(const struct set *set)
 	for (size_t i = 0; i < set->count; i++) {
 		const struct lock *lock = &set->locks[i];
 
-		if (lock->answered != worst->answered
-			? !lock->answered
-			: lock->valid_until < worst->valid_until)
+		if (lock->why.answered != worst->why.answered
+			? !lock->why.answered
+			: lock->lease.valid_until < worst->lease.valid_until)
 			worst = lock;
 	}
 	return worst;
@@ -341,8 +341,8 @@ step_held(struct set *set)
 	for (size_t i = 0; i < set->count; i++) {
 		const struct lock *lock = &set->locks[i];
 
-		losses += lock->state == LOCK_LOST;
-		answered += lock->state == LOCK_HELD && lock->answered;
+		losses += lock_phase(lock) == LOCK_LOST;
+		answered += lock_phase(lock) == LOCK_HELD && lock->why.answered;
 		renewal_at = clock_min(renewal_at, lease_renewal_at(lock));
 	}
 	set->answered = answered >= set->need;
@@ -362,9 +362,9 @@ set_hold(struct set *set)
 {
 	set->state = LOCK_HELD;
 	for (size_t i = 0; i < set->count; i++)
-		if (set->locks[i].state == LOCK_HELD &&
-		    set->locks[i].acquired_at > set->acquired_at)
-			set->acquired_at = set->locks[i].acquired_at;
+		if (lock_phase(&set->locks[i]) == LOCK_HELD &&
+		    set->locks[i].lease.acquired_at > set->acquired_at)
+			set->acquired_at = set->locks[i].lease.acquired_at;
 	step_held(set);
 }
 
@@ -372,7 +372,7 @@ void
 set_renew(struct set *set)
 {
 	for (size_t i = 0; i < set->count; i++)
-		lease_renew(&set->locks[i]);
+		lock_order(&set->locks[i], ON_RENEW);
 }
 
 void
@@ -392,13 +392,13 @@ step_releasing(struct set *set)
 	for (size_t i = 0; i < set->count; i++) {
 		const struct lock *lock = &set->locks[i];
 		enum lock_released outcome = lock->release.outcome;
-		bool releasing = lock->state == LOCK_RELEASING;
+		bool releasing = lock_phase(lock) == LOCK_RELEASING;
 
 		if (outcome == LOCK_WAS_LOST) {
 			set->outcome = LOCK_WAS_LOST;
 			look_at(set, lock);
 		} else if (releasing || outcome == LOCK_UNCONFIRMED) {
-			set->answered = set->answered && lock->answered;
+			set->answered = set->answered && lock->why.answered;
 			if (set->outcome == LOCK_WAS_LOST)
 				continue;
 			look_at(set, lock);
@@ -449,7 +449,7 @@ set_cancel(struct set *set)
 		set->rule->explain(set);
 	set->state = LOCK_RELEASING;
 	for (size_t i = set->count; i-- > 0;)
-		release_at_once(&set->locks[i]);
+		lock_order(&set->locks[i], ON_WITHDRAW);
 	set->rule->step_releasing(set);
 }
 

@@ -44,7 +44,7 @@ extern const struct set_rule rule_all; /* the other one: redlock.h */
 
 struct set {
 	/* Facts, to be read only. */
-	enum lock_state state;
+	enum lock_phase state;
 	enum lock_failure failure; /* FAILED: why */
 	const struct lock *about;  /* the lock that these facts are about: it is
 				    * waited for, has failed, is lost, or its
@@ -109,7 +109,7 @@ void set_release(struct set *set, int64_t keep_until,
  * the run has ended this way. */
 void set_correct(struct set *set, const struct request_run *run);
 
-/* From any state to RELEASED, as release_at_once. */
+/* From any state to RELEASED, as ON_WITHDRAW of a lock. */
 void set_cancel(struct set *set);
 /* The same, as the wait is over: the lock that was waited for remembers it. */
 void set_skip(struct set *set);

@@ -164,7 +164,7 @@ judge_grant(struct vote *vote, const struct lock *lock)
 	else if (!way_is_up(lock->link->way))
 		say(vote, "not counted %.120s: its connection has ended since",
 		    label);
-	else if (clock_now() >= lock->valid_until)
+	else if (clock_now() >= lock->lease.valid_until)
 		say(vote, "not counted %.120s: its lease has ended", label);
 	else {
 		say(vote, "%s agrees", label);
@@ -178,13 +178,13 @@ vote_judge(struct vote *vote, const struct lock *lock, bool over)
 {
 	const char *label = way_label(lock->link->way);
 
-	if (lock->state == LOCK_HELD)
+	if (lock_phase(lock) == LOCK_HELD)
 		return judge_grant(vote, lock);
-	if (lock->state == LOCK_ACQUIRING && !over) {
+	if (lock_phase(lock) == LOCK_ACQUIRING && !over) {
 		say(vote, "%s has not answered", label);
 		return VOTE_OUT;
 	}
-	if (lock->state == LOCK_ACQUIRING)
+	if (lock_phase(lock) == LOCK_ACQUIRING)
 		say(vote, "no answer from %.120s: not within its time", label);
 	/* One that is left out of this round stands as before. */
 	if (lock->failure == 0)
@@ -196,12 +196,12 @@ vote_judge(struct vote *vote, const struct lock *lock, bool over)
 		say(vote, "%s denies it", label);
 		return VOTE_NO;
 	case LOCK_UNAVAILABLE:
-		say(vote, "%s", lock->error);
+		say(vote, "%s", lock->why.text);
 		if (lock->vote.is_permanent)
 			return VOTE_UNREACHABLE;
-		return lock->try.silent_since == 0 ? VOTE_FAILED : VOTE_SILENT;
+		return lock->pace.silent_since == 0 ? VOTE_FAILED : VOTE_SILENT;
 	default:
-		say(vote, "%s", lock->error);
+		say(vote, "%s", lock->why.text);
 		return VOTE_UNUSABLE;
 	}
 }
@@ -210,18 +210,20 @@ void
 vote_explain(struct vote *vote, const struct lock *lock)
 {
 	const char *label = way_label(lock->link->way);
-	bool is_ours =
-	    lock->state == LOCK_HELD || lock->release.outcome >= LOCK_FREED;
-	bool denies = lock->state == LOCK_LOST ||
-		      (lock->state == LOCK_RELEASED &&
+	bool is_out = lock->state == AT_TRY || lock->state == AT_RENEW ||
+		      lock->state == AT_FREE || lock->vote.is_unheard;
+	bool is_ours = lock_phase(lock) == LOCK_HELD ||
+		       lock->release.outcome >= LOCK_FREED;
+	bool denies = lock_phase(lock) == LOCK_LOST ||
+		      (lock_phase(lock) == LOCK_RELEASED &&
 			  lock->release.outcome != LOCK_UNCONFIRMED);
 
-	if (lock->answered && lock->command == LOCK_OUT)
+	if (lock->why.answered && is_out)
 		say(vote, "%s has not answered", label);
-	else if (lock->answered && is_ours)
+	else if (lock->why.answered && is_ours)
 		say(vote, "%s agrees", label);
-	else if (lock->answered && denies)
+	else if (lock->why.answered && denies)
 		say(vote, "%s denies it", label);
 	else
-		say(vote, "%s", lock->error);
+		say(vote, "%s", lock->why.text);
 }

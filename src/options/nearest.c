@@ -100,7 +100,7 @@ nearest_list(const char *start, size_t *count, enum option_id *first)
 	char *list = NULL;
 
 	*count = 0;
-	for (enum option_id id = 0; id < OPT_COUNT; id++) {
+	for (enum option_id id = 0; id < OPT_COUNT && *start != '\0'; id++) {
 		const struct opts_row *row = &opts_table[id];
 		size_t i = 0;
 		char *longer;
@@ -124,6 +124,15 @@ nearest_list(const char *start, size_t *count, enum option_id *first)
 const char *
 nearest_action(const char *word, enum option_id *id)
 {
+	static const struct {
+		char word[8], action[16];
+	} habits[] = {{"config", "show-config"}, {"info", "status"},
+	    {"release", "force-release"}, {"show", "status"},
+	    {"unlock", "force-release"}};
+
+	for (size_t i = 0; i < sizeof(habits) / sizeof(*habits); i++)
+		if (strcmp(habits[i].word, word) == 0)
+			word = habits[i].action;
 	for (*id = 0; *id < OPT_COUNT; ++*id) {
 		const struct opts_row *row = &opts_table[*id];
 

@@ -105,12 +105,6 @@ way_is_idle(const struct way *way)
 }
 
 bool
-way_is_clustered(const struct way *way)
-{
-	return way->url->cluster;
-}
-
-bool
 way_has_moved(const struct way *way, const struct way *from)
 {
 	return way->kind->has_moved != NULL && from->kind == way->kind &&

@@ -38,8 +38,9 @@ void way_free(struct way *way);
  * out or more than 16 commands would be unanswered: then it is not sent. */
 int way_send(struct way *way, const struct command *command);
 
-/* Gives the connection up: unanswered commands get a reply before this
- * returns. The server is found anew by the next command. */
+/* Gives the connection up. Whoever awaits a reply gets one before this returns,
+ * as after any failure: what silence means is decided in one place. The next
+ * command finds the server anew. */
 void way_drop(struct way *way);
 
 /* The same where sentinels can be asked for another primary: this one may not
@@ -61,9 +62,6 @@ int64_t way_rests_until(const struct way *way);
 /* Whether sentinels have named a primary to this way, and before that another
  * one to the other. */
 bool way_has_moved(const struct way *way, const struct way *from);
-
-/* Whether it is a cluster: a script's keys must lie in one hash slot there. */
-bool way_is_clustered(const struct way *way);
 
 /* For messages: the server, as its URL or as it was found. */
 const char *way_label(const struct way *way);

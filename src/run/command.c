@@ -42,7 +42,7 @@ command_find(struct run *run)
 		why = "not found (to set a variable use env(1))";
 	else if (nearest_action(word, &meant) != NULL) {
 		snprintf(hint, sizeof(hint), "not found (did you mean --%s?)",
-		    word);
+		    opts_table[meant].longs[0]);
 		why = hint;
 	}
 	ending_add(run->events, ENDING_NO_COMMAND,
@@ -82,13 +82,13 @@ put_lock_env(const struct run *run, char *end)
 		const struct lock *lock = set_lock(&run->set, i);
 		end = stpcpy(stpcpy(end, separator), lock->claim.token);
 		separator = "\n";
-		fenced = fenced || lock->fence[0] != '\0';
+		fenced = fenced || lock->grant.fence[0] != '\0';
 	}
 	end++;
 	separator = "RLOCKRUN_FENCE=";
 	for (size_t i = 0; fenced && i < run->set.keys; i++) {
 		end = stpcpy(stpcpy(end, separator),
-		    set_lock(&run->set, i)->fence);
+		    set_lock(&run->set, i)->grant.fence);
 		separator = "\n";
 	}
 	return fenced ? end + 1 : end;
@@ -104,10 +104,11 @@ command_env(const struct run *run, size_t *length)
 	char *entries = NULL, *end;
 
 	if (held != NULL)
-		entries = malloc(ENV_ROOM + strlen(run->opts->names) +
-				 set->keys * (sizeof(set->locks->claim.token) +
-						 sizeof(set->locks->fence)) +
-				 strlen(held));
+		entries =
+		    malloc(ENV_ROOM + strlen(run->opts->names) +
+			   set->keys * (sizeof(set->locks->claim.token) +
+					   sizeof(set->locks->grant.fence)) +
+			   strlen(held));
 	if (entries != NULL) {
 		end =
 		    stpcpy(stpcpy(entries, "RLOCKRUN_KEY="), run->opts->names) +

@@ -102,11 +102,11 @@ static void
 watch_queue(struct run *run, const struct lock *lock)
 {
 	struct event event = {.type = EVENT_NO_QUEUE,
-	    .why = lock->no_queue,
+	    .why = lock->why.no_queue,
 	    /* It is in the nature of the key's name. */
 	    .minor = claim_top_tier(lock->config) == CLAIM_PLAIN};
 
-	if (run->observer.no_queue || lock->no_queue[0] == '\0')
+	if (run->observer.no_queue || lock->why.no_queue[0] == '\0')
 		return;
 	run->observer.no_queue = true;
 	if (lock->claim.outer != NULL)
@@ -185,10 +185,10 @@ report_no_history(const struct run *run, const struct lock *lock)
 	if (lock->config->history_ms == 0 || lock->claim.outer != NULL ||
 	    (lock->claim.tier == CLAIM_FULL && !set_is_majority(&run->set)))
 		return;
-	if (lock->no_history[0] != '\0')
-		why = lock->no_history;
-	else if (lock->no_queue[0] != '\0')
-		why = lock->no_queue;
+	if (lock->why.no_history[0] != '\0')
+		why = lock->why.no_history;
+	else if (lock->why.no_queue[0] != '\0')
+		why = lock->why.no_queue;
 	emit(run, lock,
 	    (struct event){.type = EVENT_NO_HISTORY,
 		.minor = true,
@@ -226,21 +226,22 @@ report_acquired(struct run *run, size_t key)
 	watch_queue(run, lock);
 	report_no_history(run, lock);
 	watch_servers(run, lock);
-	if (opts->kind == 'p' && lock->permits != 0 &&
-	    lock->permits != opts->permits)
+	if (opts->kind == 'p' && lock->grant.permits != 0 &&
+	    lock->grant.permits != opts->permits)
 		emit(run, lock,
 		    (struct event){.type = EVENT_PERMITS_DIFFER,
 			.permits = opts->permits,
-			.count = lock->permits});
-	if (lock->success_ahead_ms > 0)
+			.count = lock->grant.permits});
+	if (lock->grant.success_ahead_ms > 0)
 		emit(run, lock,
 		    (struct event){.type = EVENT_SUCCESS_AHEAD,
-			.ms = lock->success_ahead_ms});
+			.ms = lock->grant.success_ahead_ms});
 	emit(run, lock,
 	    (struct event){.type = lock->claim.outer != NULL ? EVENT_JOINED
 							     : EVENT_ACQUIRED,
 		.server = set_label(&run->set, key),
-		.fence = lock->fence[0] != '\0' ? lock->fence : "none",
+		.fence =
+		    lock->grant.fence[0] != '\0' ? lock->grant.fence : "none",
 		.token = lock->claim.token,
 		.ms = opts->ttl_ms});
 }
@@ -254,8 +255,8 @@ report_renewed(const struct run *run)
 	int64_t now = clock_now(), slowest_ms = 0;
 
 	for (size_t i = 0; i < set->count; i++)
-		if (set->locks[i].round_trip_ms > slowest_ms)
-			slowest_ms = set->locks[i].round_trip_ms;
+		if (set->locks[i].pace.round_trip_ms > slowest_ms)
+			slowest_ms = set->locks[i].pace.round_trip_ms;
 	events_emit(run->events, &(struct event){.type = EVENT_RENEWED,
 				     .ms = set->valid_until - now,
 				     .left_ms = run->observer.valid_until - now,
@@ -290,10 +291,10 @@ watch_held(struct run *run)
 		    (struct event){.type = EVENT_RENEWAL_FAILED,
 			.minor = run->opts->cron,
 			.ms = (set_is_majority(set) ? set->valid_until
-						    : lock->valid_until) -
+						    : lock->lease.valid_until) -
 			      clock_now(),
 			.why = set->error});
-	else if (!fails && before != NULL && lock->state == LOCK_HELD)
+	else if (!fails && before != NULL && lock_phase(lock) == LOCK_HELD)
 		emit(run, before,
 		    (struct event){.type = EVENT_RENEWED_AGAIN,
 			.minor = run->opts->cron});
@@ -370,7 +371,7 @@ report_unrecorded(const struct run *run)
 			emit(run, lock,
 			    (struct event){.type = EVENT_NO_HISTORY,
 				.minor = !matters,
-				.why = lock->no_history});
+				.why = lock->why.no_history});
 	}
 }
 

@@ -16,8 +16,9 @@ enum {
 	LOST_GRACE_MAX_MS = 1000, /* between TERM and KILL once it is gone */
 	KILL_AHEAD_MIN_MS = 40,	  /* see kill_ahead */
 	LOOK_AGAIN_MS = 20, /* at a guard that kills, or what a dead one left */
-	UNKILLABLE_MS =
-	    5000, /* processes that outlive KILL are given up then */
+	/* Processes that outlive KILL are given up then. A guard must begin in
+	 * the first half of it. */
+	UNKILLABLE_MS = 5000,
 };
 
 /* --- deadlines -------------------------------------------------------- */
@@ -122,7 +123,7 @@ finish(struct run *run)
 		add_exec_failure(run);
 	else if (ending == ENDING_NONE && run->replaced && !was_first)
 		ending_add(run->events, ENDING_REPLACED,
-		    (struct event){.by = &run->set.about->by});
+		    (struct event){.by = &run->set.about->order.by});
 	else if (ending == ENDING_NONE)
 		ending_add(run->events, ENDING_JOB,
 		    (struct event){.status = job_status(job)});
@@ -218,10 +219,10 @@ watch_limits(struct run *run)
 		limits->warn_at = CLOCK_NEVER;
 	}
 	run_wake_at(run, clock_min(limits->overrun_at, limits->warn_at));
-	if (run->set.about->ordered) {
+	if (run->set.about->order.ordered) {
 		events_emit(run->events,
 		    &(struct event){.type = EVENT_REPLACING,
-			.by = &run->set.about->by});
+			.by = &run->set.about->order.by});
 		run->replaced = true;
 		begin_stop(run, clock_now() + run->opts->kill_after_ms);
 	}
@@ -305,9 +306,17 @@ later(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
+/* How long the guard may take to begin. Under a long lease it has no more time
+ * than is left afterwards to do it without the guard. */
+static int64_t
+guard_ms(const struct run *run)
+{
+	return clock_min(kill_ahead(run), UNKILLABLE_MS) / 2;
+}
+
 /* From when on the guard is awaited. If we were stopped while it should have
- * begun, so may have been the guard, as by a freezer: when it is too late for
- * the lease anyway, it gets its time once more. */
+ * begun, so may have been the guard, as by a freezer: when it is too late
+ * anyway, for the lease or for the job to be given up, it is awaited anew. */
 static int64_t
 awaited_since(struct run *run, int64_t deadline)
 {
@@ -315,8 +324,7 @@ awaited_since(struct run *run, int64_t deadline)
 	int64_t now = run->loop->now;
 	int64_t due_at = now - run->loop->late_ms;
 
-	if (due_at <= since + kill_ahead(run) / 2 &&
-	    now >= since + kill_ahead(run))
+	if (due_at <= since + guard_ms(run) && now >= since + 2 * guard_ms(run))
 		run->limits.resumed_at = now;
 	return later(since, run->limits.resumed_at);
 }
@@ -327,9 +335,10 @@ static void
 watch_guard(struct run *run, int64_t deadline)
 {
 	int64_t since = awaited_since(run, deadline);
-	bool too_late = since >= deadline + kill_ahead(run);
+	bool too_late = since == run->limits.resumed_at ||
+			since >= deadline + kill_ahead(run);
 	int64_t replace_at =
-	    since + (too_late ? LAST_CHANCE_MS : kill_ahead(run) / 2);
+	    since + (too_late ? LAST_CHANCE_MS : guard_ms(run));
 	int64_t now = run->loop->now;
 
 	if (now >= since + UNKILLABLE_MS) {

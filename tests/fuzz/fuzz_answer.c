@@ -2,11 +2,13 @@
  * its question with all numbers in range and all texts in place, or for none.
  */
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "admin/list_row.h"
 #include "admin/look.h"
+#include "admin/notes.h"
 #include "admin/query.h"
 #include "admin/run_row.h"
 #include "base/num.h"
@@ -105,6 +107,24 @@ check_rows(const struct look *look)
 }
 
 static void
+check_notes(const struct look *look)
+{
+	static FILE *nowhere;
+
+	for (size_t i = 0; i < look->note_count; i++) {
+		const struct look_note *note = &look->notes[i];
+
+		require(note->what < NOTED_COUNT && note->at_ms > 0);
+		require(i == 0 || look->notes[i - 1].at_ms >= note->at_ms);
+		check_number(note->by_fence);
+	}
+	if (nowhere == NULL)
+		nowhere = freopen("/dev/null", "w", stdout);
+	notes_print(look);
+	notes_print_json(look);
+}
+
+static void
 check_look(const struct value *reply)
 {
 	struct look look;
@@ -120,6 +140,7 @@ check_look(const struct value *reply)
 	for (size_t i = 0; i < look.listed; i++)
 		check_number(look.holders[i].fence);
 	check_rows(&look);
+	check_notes(&look);
 	query_fini(&look);
 }
 

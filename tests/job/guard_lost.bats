@@ -208,6 +208,27 @@ no_job() { [[ -z $(job_alive) ]]; }
 	is_free
 }
 
+# A guard has as little time under a lease of hours: what outlives KILL for 5 s is given up.
+@test "S24: the guard is traced under a long lease, and the job runs too long: 124" {
+	launch_stubborn -t 3h --max-run 1 --kill-after 0.2
+	trace "$GUARD"
+	exits_with 124 "$RUN"
+	none_alive
+	is_free
+}
+
+# bats test_tags=night
+@test "S24: both are stopped under a long lease until the job would be given up: 124" {
+	launch_stubborn -t 3h --max-run 1 --kill-after 1
+	wait_until grep -q 'stopping the job' err.1
+	kill -STOP "$RUN" "$GUARD"
+	sleep 6.5 # UNKILLABLE_MS of watch.c, after the time to kill
+	kill -CONT "$RUN"
+	exits_with 124 "$RUN"
+	none_alive
+	is_free
+}
+
 # On the server, which no longer hears of it, the lease lasts longer than it may count on.
 # bats test_tags=night
 @test "S24: the guard is traced and the server is cut off: the job ends before its lease" {

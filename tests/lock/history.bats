@@ -266,6 +266,56 @@ lives() {
 	is_recorded status 0
 }
 
+# --- what was refused --------------------------------------------------------------
+
+# shows LINE...: --status has such lines; X stands for a time.
+shows() {
+	local line
+	run -0 rl --status
+	for line; do
+		line=${line//X/[0-9:]*}
+		# shellcheck disable=SC2053 # a pattern
+		grep -qx "$line" <<<"$output" || {
+			echo "$line" >&2
+			return 1
+		}
+	done
+}
+
+@test "each skip is shown with its host, its time and its reason" {
+	local here
+	here=$(hostname)
+	run -0 rl --once-per 1h true
+	run -75 rl -q --once-per 1h true
+	shows "last skipped: $here, X, not due: succeeded on $here at X"
+	hold --replaceable
+	run -75 rl -q -n true
+	run -75 rl -q -w 0.1 true
+	shows "last skipped: $here, X, not due: succeeded on $here at X" \
+		"last skipped: $here, X, busy: held by $here (pid $PID, .*) since X" \
+		"last skipped: $here, X, the wait was over: held by $here (pid $PID, .*) since X"
+	run -0 rl -q --replace true
+	exits_with 80 "$PID"
+	shows "$here (pid $PID, .*) was replaced at X by $here (pid [0-9]*, .*)"
+	cli pexpire "$I" 60000
+	run -75 rl -q --once-per 1h true
+	(($(cli pttl "$I") > 60000))
+}
+
+@test "a run is skipped, too, by a full server" {
+	own_server
+	run -0 rl --once-per 1h true
+	hold
+	cli config set maxmemory 1
+	run -75 rl -n true
+	[[ $output == *"is held by "* ]]
+	touch "done"
+	exits_with 0 "$PID"
+	run -75 rl -n --once-per 1h true
+	[[ $output == *"last succeeded on "* ]]
+	cli config set maxmemory 0
+}
+
 # --- R2 -------------------------------------------------------------------------
 
 @test "R2: a release that comes twice records one end" {

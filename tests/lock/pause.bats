@@ -96,6 +96,23 @@ is_in_front() {
 	rlockrun --resume "$KEY*" >/dev/null
 }
 
+@test "a pause notes its end, and --resume when it was" {
+	local noted entry I="{$KEY}:rlk:i"
+	known "$KEY"
+	run -0 rlockrun -q --pause "$KEY" --for 2h
+	noted=$(cli hget "$I" p)
+	entry=$(cli hget "$I" h)
+	[[ $noted == [0-9]*" pause 0 "*" | $entry" && $entry == "$(cli get "$KEY") "* ]]
+	read -r _ _ start _ <<<"$entry"
+	((${noted%% *} >= start + 7199000 && $(cli pttl "$I") > 7200000))
+	run -0 rlockrun --status -k "$KEY"
+	[[ $output != *"paused from"* ]]
+	run -0 rlockrun -q --resume "$KEY"
+	((${noted%% *} > $(cli hget "$I" p | cut -d ' ' -f 1)))
+	run -0 rlockrun --status -k "$KEY"
+	[[ $output == *"paused from "*" to "*" by deploy on $(hostname)" ]]
+}
+
 @test "what is shown of a pause: status, list and JSON" {
 	known "$KEY"
 	run -0 --separate-stderr rlockrun --pause "$KEY" --label x

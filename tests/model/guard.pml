@@ -663,7 +663,7 @@ end:	do
 	:: d_step { self_acts && watches_lease -> begin_stop(now) }
 	:: d_step { self_acts && watches_lease -> begin_stop(now + 1) }
 	:: d_step { self_acts && must_move -> set_deadline(kill_at) }
-	/* src: lock/lease.c prove */
+	/* src: lock/lease.c lease_prove */
 	:: d_step {
 		self_acts && now + TTL > valid_until &&
 		    now < valid_until && now < 3 &&

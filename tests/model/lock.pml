@@ -586,7 +586,7 @@ inline ring_whom(i)
 }
 
 /* The answer has arrived.
- * src: lock/lock.c lock_ring */
+ * src: lock/contact.c contact_ring */
 inline note_whom(i)
 {
 	whom[i] = named_to_ring;
@@ -601,7 +601,7 @@ inline ignore_answer()
 }
 
 /* What becomes of i once its release was executed.
- * src: lock/release.c on_release_answer */
+ * src: lock/release.c release_note_answer */
 inline released(i, becomes)
 {
 	pc[i] = becomes;
@@ -616,7 +616,7 @@ inline released(i, becomes)
 }
 
 /* The connection is given up, with what was on its way.
- * src: lock/lock.c lock_drop */
+ * src: lock/contact.c contact_drop */
 inline abandon(i)
 {
 	late_of = i;
@@ -643,7 +643,7 @@ active [3] proctype party()
 end:	do
 	/* Commands arrive. Whether a release named the right doorbells is
 	 * left open, so that nothing need be remembered.
-	 * src: lock/acquire.c on_tried */
+	 * src: lock/acquire.c acquire_note_busy */
 	:: d_step {
 		pc[me] == ASK ->
 		acquire(me, pc[me]);
@@ -657,8 +657,8 @@ end:	do
 		acquire(me, pc[me]);
 		ignore_answer()
 	}
-	/* src: lock/lease.c on_renewed
-	 * src: lock/lease.c lose_lock */
+	/* src: lock/lease.c lease_note_ours
+	 * src: lock/lease.c lease_note_loss */
 	:: d_step {
 		pc[me] == RENEW ->
 		renew(me);
@@ -667,7 +667,7 @@ end:	do
 		:: else -> job[me] = false; pc[me] = LEAVE
 		fi
 	}
-	/* src: lock/release.c send_release */
+	/* src: lock/release.c release_send */
 	:: d_step {
 		pc[me] == LEAVE ->
 		release(me, unread, true);
@@ -678,7 +678,7 @@ end:	do
 		release(me, unread, false);
 		released(me, unread)
 	}
-	/* src: lock/lock.c lock_ring */
+	/* src: lock/contact.c contact_ring */
 	:: d_step { pc[me] == RING -> ring_whom(me); pc[me] = GONE }
 
 	/* world: or they arrive late, and the answer reaches nobody */
@@ -719,7 +719,7 @@ end:	do
 	}
 
 	/* Clients come.
-	 * src: lock/acquire.c acquire_start */
+	 * src: lock/acquire.c acquire_begin */
 	:: d_step {
 		pc[me] == GONE && !job[me] && may_come(me) ->
 		printf("client %d: comes\n", me);
@@ -749,7 +749,7 @@ end:	do
 	:: d_step { pc[me] == FRONT -> front(me); pc[me] = ASK }
 #endif
 #ifdef REPLACE
-	/* src: lock/lease.c on_order
+	/* src: lock/lease.c lease_note_order
 	 * src: run/watch.c watch_limits */
 	:: d_step {
 #ifdef ORDER_BY_NAME
@@ -763,7 +763,7 @@ end:	do
 	}
 #endif
 	:: d_step { pc[me] == GRANTED -> start_job(me) }
-	/* src: lock/acquire.c on_doorbell */
+	/* src: lock/acquire.c acquire_note_ring */
 	:: d_step {
 		pc[me] == WAIT && bell[me] ->
 		printf("client %d: hears its bell\n", me);
@@ -787,18 +787,18 @@ end:	do
 	 * client doesn't hinder, or because the client has died. A release
 	 * waits for the renewal that is out.
 	 * src: job/supervisor.c kill_job
-	 * src: lock/release.c must_wait */
+	 * src: lock/release.c release_await */
 	:: d_step {
 		job[me] && must_end(me) ->
 		printf("job %d: ends\n", me);
 		job[me] = false
 	}
 #ifndef LIVE
-	/* src: lock/lease.c lease_renew
-	 * src: lock/lease.c renew_beside */
+	/* src: lock/lease.c lease_send_renewal
+	 * src: lock/lease.c lease_send_beside */
 	:: d_step { pc[me] == RUN && job[me] -> pc[me] = RENEW }
 #endif
-	/* src: lock/release.c release_start */
+	/* src: lock/release.c release_begin */
 	:: d_step { pc[me] == RUN && !job[me] -> pc[me] = LEAVE }
 
 	/* world: the clock. The server's lease never ends before the job is dead, as
@@ -858,8 +858,8 @@ end:	do
 
 	/* The connection breaks, or no answer comes in time: all is sent anew
 	 * on the next one, and what was sent before comes later or never.
-	 * src: lock/acquire.c on_try_silence
-	 * src: lock/acquire.c abandon_try */
+	 * src: lock/acquire.c acquire_note_silence
+	 * src: lock/acquire.c acquire_abandon */
 	:: atomic {
 		fault_left && (pc[me] == ASK || pc[me] == WAIT || pc[me] == RENEW ||
 		    pc[me] == LEAVE || pc[me] == RING || pc[me] == GRANTED ||
@@ -878,7 +878,7 @@ end:	do
 		fi;
 		whom[me] = 0
 	}
-	/* src: lock/release.c on_released */
+	/* src: lock/release.c release_note_silence */
 	:: d_step {
 		pc[me] == LEAVE && fault_left ->
 		count_fault;
@@ -891,7 +891,7 @@ end:	do
 
 /* Told to go away: through a fresh connection while blocked, else behind the
  * answer that is still out.
- * src: lock/release.c release_at_once
+ * src: lock/release.c release_withdraw
  * src: lock/release.c leave_blocked */
 inline give_up(i)
 {

@@ -175,7 +175,7 @@ inline give_second(i)
 /* It arrives; or whoever was to send it has died; or a BLPOP that a former
  * connection has left behind eats it.
  * src: lock/script/shared/queue.lua ring
- * src: lock/lock.c lock_ring */
+ * src: lock/contact.c contact_ring */
 inline ring(i)
 {
 	if
@@ -324,7 +324,7 @@ inline clear()
 	to_ring = false
 }
 
-/* src: lock/lock.c lock_ring */
+/* src: lock/contact.c contact_ring */
 inline ring_if_told()
 {
 	if
@@ -334,7 +334,7 @@ inline ring_if_told()
 	clear()
 }
 
-/* src: lock/acquire.c abandon_try */
+/* src: lock/acquire.c acquire_abandon */
 inline try_again(i)
 {
 	due[i] = RETRY;
@@ -349,8 +349,8 @@ inline try_again(i)
 proctype waiter(byte me)
 {
 end:	do
-	/* src: lock/acquire.c on_doorbell
-	 * src: lock/acquire.c on_tried */
+	/* src: lock/acquire.c acquire_note_ring
+	 * src: lock/acquire.c acquire_note_busy */
 	:: atomic {
 		d_step {
 			comes(me) ->
@@ -362,7 +362,7 @@ end:	do
 		};
 		ring_if_told()
 	}
-	/* src: lock/acquire.c on_try_silence */
+	/* src: lock/acquire.c acquire_note_silence */
 	:: d_step {
 		comes(me) && faults > 0 ->
 		printf("fault: a try of %d is lost\n", me);
@@ -376,9 +376,9 @@ end:	do
 		renewed = renewed && owner != me;
 		try_again(me)
 	}
-	/* src: lock/release.c release_start */
+	/* src: lock/release.c release_begin */
 	:: atomic { d_step { pc[me] == RUNS -> release(me) }; ring_if_told() }
-	/* src: lock/release.c release_at_once */
+	/* src: lock/release.c release_withdraw */
 	:: atomic {
 		d_step {
 			pc[me] == WAITS ->
@@ -405,7 +405,7 @@ end:	do
 proctype others()
 {
 end:	do
-	/* src: lock/release.c release_start */
+	/* src: lock/release.c release_begin */
 	:: atomic {
 		d_step { owner == OTHERS && renewed -> release(OTHERS) };
 		ring_if_told()

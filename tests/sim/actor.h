@@ -13,7 +13,7 @@
 #include "run/events.h"
 #include "world.h"
 
-enum { ACTORS = 64, ACTOR_WORDS = 64 };
+enum { ACTORS = 320, ACTOR_WORDS = 64 };
 /* Descriptors of an actor: these plus its number. */
 enum {
 	ACTOR_TIMER_FD = 10000,

@@ -7,7 +7,7 @@
 #include "guarded.h"
 #include "options/opts.h"
 
-enum { KEYS = 32, KEPT = 64 };
+enum { KEYS = 64, KEPT = 64 };
 /* What a run has sent may arrive so long after its end, unless the world is
  * calm. */
 #define LATE (5 * WORLD_S)

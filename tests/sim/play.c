@@ -700,6 +700,18 @@ read_clock(const struct step *step)
 		node_find(step->words[1])->rate_ppm = ppm;
 }
 
+/* Behind the run: it knows no server. */
+static void
+read_unconfigured(const struct step *step)
+{
+	static char *nothing[] = {"RLOCKRUN_REDIS=", "RLOCKRUN_CONFIG=none",
+	    "PATH=/usr/bin:/bin", "LOGNAME=sim", NULL};
+	struct actor *actor = actor_find(step->words[1]);
+
+	if (actor != NULL)
+		actor->environment = nothing;
+}
+
 void
 play_line(const char *line)
 {
@@ -712,6 +724,9 @@ play_line(const char *line)
 		world.calm = true;
 	else if (strcmp(step->words[0], "clock") == 0 && step->count == 3)
 		read_clock(step);
+	else if (strcmp(step->words[0], "unconfigured") == 0 &&
+		 step->count == 2)
+		read_unconfigured(step);
 	else if (strcmp(step->words[0], "expect") == 0 && step->count == 3)
 		oracle_expect(step->words[1], step->words[2]);
 	else

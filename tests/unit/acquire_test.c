@@ -1,6 +1,6 @@
 /* From the first try to the grant, or to a failure: what each reply, and each
  * lack of one, leads to. */
-#include "lock/acquire.h"
+#include "lock/lock.h"
 
 #include "scripted.h"
 
@@ -222,7 +222,7 @@ static const struct scripted_row others[] = {
 	"try =acquiring free =released:not-held"),
     ROW("  also on a connection that is being made", "vote down",
 	"start behind", "try =acquiring free =released:not-held"),
-    ROW("  and tried again", "vote", "start silent anew start granted",
+    ROW("  and tried again", "vote", "start silent start granted",
 	"try =acquiring =failed:unavailable try =acquiring =held "
 	"until@29698"),
 };

@@ -67,7 +67,7 @@ list_denials(void)
 	for (size_t i = 0; i < NEEDS_COMMANDS; i++)
 		if (i != NEEDS_SCRIPTS)
 			denials[denial_count++] =
-			    (struct denial){needs_rules[i], "commands"};
+			    (struct denial){needs_commands[i].rule, "commands"};
 	denials[denial_count++] =
 	    (struct denial){"eval', 'evalsha", "commands"};
 	for (size_t i = 0; i < LENGTH(keys); i++)
@@ -310,7 +310,7 @@ compare_scene(const char *options, const struct denial *denial,
 	bool refuses = examined->status == EXITCODE_REFUSED;
 
 	/* Another run has taught the server the scripts. */
-	if (strcmp(denial->name, needs_rules[NEEDS_EVAL]) == 0 &&
+	if (strcmp(denial->name, needs_commands[NEEDS_EVAL].rule) == 0 &&
 	    (scene == USED || scene == QUEUED))
 		return;
 	if (end->left && !permitted->left)

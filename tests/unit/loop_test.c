@@ -167,6 +167,70 @@ check_loop(const char *what)
 	loop_fini(&loop);
 }
 
+/* --- callbacks that change the loop -------------------------------------- */
+
+/* Sets its own time anew until left is 0, and adds a descriptor. */
+struct changer {
+	struct loop *loop;
+	struct loop_timer timer;
+	struct loop_fd added;
+	int64_t ahead_ms; /* of the turn */
+	int left, calls, ready;
+};
+
+static void
+on_added_ready(void *arg, short revents)
+{
+	struct changer *changer = arg;
+
+	(void)revents;
+	changer->ready++;
+	loop_remove(changer->loop, &changer->added);
+}
+
+static void
+on_change(void *arg)
+{
+	struct changer *changer = arg;
+	struct loop *loop = changer->loop;
+
+	if (changer->calls++ == 0)
+		loop_add(loop, &changer->added);
+	if (--changer->left > 0)
+		loop_timer_set(loop, &changer->timer,
+		    loop->now + changer->ahead_ms);
+}
+
+static void
+check_change(int64_t ahead_ms, int want, const char *what)
+{
+	struct loop loop;
+	int ends[2];
+	struct changer changer = {.loop = &loop,
+	    .ahead_ms = ahead_ms,
+	    .left = 3,
+	    .timer = {.on_due = on_change, .arg = &changer},
+	    .added = {.events = POLLIN,
+		.on_ready = on_added_ready,
+		.arg = &changer}};
+
+	is_int(loop_init(&loop), 0, "loop_init");
+	is_int(pipe(ends), 0, "pipe");
+	ok(write(ends[1], "", 1) == 1, "it is ready");
+	changer.added.fd = ends[0];
+	loop_timer_set(&loop, &changer.timer, clock_now());
+	while (changer.calls == 0 && loop_turn(&loop) == 0)
+		;
+	is_int(changer.calls, want, what);
+	is_int(changer.ready, 0, "what it adds is not polled in this turn");
+	while (changer.ready == 0 && loop_turn(&loop) == 0)
+		;
+	is_int(changer.ready, 1, "but in the next one");
+	loop_fini(&loop);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 /* --- idle callbacks ----------------------------------------------------- */
 
 /* Calls itself again until left is 0, and takes so long each time. */
@@ -336,6 +400,8 @@ main(void)
 {
 	check_late_arrival();
 	check_idle();
+	check_change(0, 3, "due again in the same turn");
+	check_change(60000, 1, "or later");
 	check_loop("with memory");
 	memory_is_out = true;
 	check_loop("without memory");

@@ -77,7 +77,7 @@ test_scripts(const char *path)
 			for (char *c = name; *c != '\0'; c++)
 				*c = (char)tolower((unsigned char)*c);
 			while (i < NEEDS_COMMANDS &&
-			       strcmp(needs_rules[i], name) != 0)
+			       strcmp(needs_commands[i].rule, name) != 0)
 				i++;
 			if (i == NEEDS_COMMANDS)
 				ok(false, "%s is in needs.h", name);
@@ -132,8 +132,8 @@ rules_between(const char *from, const char *to)
 		size_t length = strcspn(++rule, " \n\\");
 
 		for (enum needs_command i = 0; i < NEEDS_COMMANDS; i++)
-			if (strlen(needs_rules[i]) == length &&
-			    strncmp(rule, needs_rules[i], length) == 0)
+			if (strlen(needs_commands[i].rule) == length &&
+			    strncmp(rule, needs_commands[i].rule, length) == 0)
 				commands |= NEEDS_BIT(i);
 	}
 	*end = saved;
@@ -165,7 +165,7 @@ is_rules(uint64_t documented, uint64_t needed, const char *what)
 	ok(documented == needed, "%s", what);
 	for (enum needs_command i = 0; i < NEEDS_COMMANDS; i++)
 		if ((documented ^ needed) & NEEDS_BIT(i))
-			printf("# %s is %s\n", needs_rules[i],
+			printf("# %s is %s\n", needs_commands[i].rule,
 			    documented & NEEDS_BIT(i) ? "not needed"
 						      : "not documented");
 }

@@ -26,7 +26,7 @@ static const struct scripted_row answers[] = {
 	"=released:freed"),
     ROW("left to nested runs", "", "start granted release left",
 	"try =acquiring =held until@29698 release =releasing =released:left"),
-    ROW("kept for --min-hold", "", "start granted keep4000 kept",
+    ROW("kept for --min-hold", "", "start granted keep4000 release kept",
 	"try =acquiring =held until@29698 release =releasing =released:kept"),
     ROW("a second reply changes nothing", "",
 	"start granted release freed 2:not-ours 2:silent",
@@ -109,11 +109,11 @@ static const struct scripted_row renewals[] = {
 	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
 	"=releasing drop-again release =released:freed"),
     ROW("a lock that is kept waits for both: one might lengthen it", "",
-	"start granted +11500 keep4000 2:renewed 3:renewed 4:kept",
+	"start granted +11500 keep4000 release 2:renewed 3:renewed 4:kept",
 	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
 	"=releasing until@40198 drop-again release =released:kept"),
     ROW("  also for one that was ignored before", "",
-	"start granted +11500 2:renewed keep4000 3:silent 4:kept",
+	"start granted +11500 2:renewed keep4000 release 3:silent 4:kept",
 	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
 	"until@40198 =releasing drop-again release =released:kept"),
 };
@@ -222,11 +222,11 @@ static const struct scripted_row corrections[] = {
 	"=released:was-lost late-release =releasing @100 late-release "
 	"=released:was-lost"),
     ROW("for a moment only if the release had no reply", "history short",
-	"start granted ended0 release +1000 correct70 silent +100 silent +200 "
-	"silent",
+	"start granted ended0 release +1000 correct70 2:silent 3:silent +100 "
+	"4:silent +200 5:silent",
 	"try =acquiring =held until@988 release =releasing @1000 free "
-	"=released:unconfirmed late-release =releasing @1100 late-release! "
-	"@1300 late-release! =released:unconfirmed"),
+	"=released:unconfirmed late-release =releasing @1100 late-release "
+	"@1300 late-release =released:unconfirmed"),
     ROW("an error to a correction that passes", "history",
 	"start granted ended0 release not-ours correct70 -LOADING_x +100 "
 	"renewed",

@@ -14,13 +14,13 @@
  *   stopped500    time passes, and nothing is done: the process was stopped
  *   ended0        the run has this status: the history gets it
  *   loss          as when a run that has lost it ends
- *   release       as when the job has ended, and kept N for --min-hold
- *   stop          as on a signal: release_at_once
+ *   release       as when the job has ended
+ *   keep4000      the release that follows keeps it so long, for --min-hold
+ *   stop          as on a signal: ON_WITHDRAW
  *   renew         as when several locks are renewed together
  *   up, down      whether commands can be written at once
  *   rest500       it hangs up soon: no connection is to be made for so long
- *   plant, anew   of a vote, as lease_plant, lock_begin_anew
- *   behind        of a vote, as release_behind
+ *   plant, behind of a vote: ON_PLANT, ON_BEHIND
  *   full          memory is out for the next command
  *
  * and replies, each to the oldest question that has none, or with `N:` before
@@ -42,7 +42,6 @@
 #include <ctype.h>
 #include <stdlib.h>
 
-#include "lock/acquire.h"
 #include "lock/answer.h"
 #include "lock/lease.h"
 #include "lock/lock.h"
@@ -328,6 +327,7 @@ __wrap_way_label(const struct way *way)
 static inline void
 deliver(struct sent *sent, struct reply *reply)
 {
+	reply->tag = sent->tag;
 	reply->label = "S";
 	reply->sent_at = sent->at;
 	sent->answered = true;
@@ -503,6 +503,7 @@ static inline void
 answer_word(const char *word)
 {
 	struct sent *sent = question(&word);
+	static const struct answer ring = {.outcome = ANSWER_NONE};
 	struct reply again = {.kind = REPLY_ERROR,
 	    .error = "NOSCRIPT",
 	    .again = AGAIN_AS_TEXT};
@@ -523,7 +524,8 @@ answer_word(const char *word)
 	else if (strcmp(word, "few") == 0)
 		answer_few(sent);
 	else if (strcmp(word, "ring") == 0 || strcmp(word, "nonsense") == 0)
-		answer_value(sent, NULL, REPLY_VALUE, NULL);
+		answer_value(sent, *word == 'r' ? &ring : NULL, REPLY_VALUE,
+		    NULL);
 	else if (*word == '-')
 		answer_error(sent, REPLY_ERROR, words + 1);
 	else if (strncmp(word, "no:-", 4) == 0)
@@ -544,34 +546,35 @@ note_state(const struct lock *lock)
 	    ":misconfigured", ":no-outer", ":not-due", ":overtaken"};
 	static const char *const outcomes[] = {":not-held", ":unconfirmed",
 	    ":was-lost", ":freed", ":left", ":kept"};
-	static enum lock_state last;
+	static enum lock_phase last;
 	static int64_t until;
 	static bool ordered;
+	enum lock_phase phase = lock_phase(lock);
+	int64_t valid_until = lock->lease.valid_until;
 
-	if (lock->state == LOCK_IDLE)
+	if (phase == LOCK_IDLE)
 		until = 0;
-	if (lock->ordered && !ordered)
+	if (lock->order.ordered && !ordered)
 		note("ordered");
-	ordered = lock->ordered;
-	if (lock->state != last && lock->state != LOCK_IDLE)
-		note("=%s%s%s", states[lock->state],
-		    lock->state == LOCK_FAILED ? failures[lock->failure] : "",
-		    lock->state == LOCK_RELEASED
-			? outcomes[lock->release.outcome]
-			: "");
-	last = lock->state;
-	if (lock->valid_until == 0 && until != 0)
+	ordered = lock->order.ordered;
+	if (phase != last && phase != LOCK_IDLE)
+		note("=%s%s%s", states[phase],
+		    phase == LOCK_FAILED ? failures[lock->failure] : "",
+		    phase == LOCK_RELEASED ? outcomes[lock->release.outcome]
+					   : "");
+	last = phase;
+	if (valid_until == 0 && until != 0)
 		note("unproven");
-	else if (lock->valid_until != until)
-		note("until@%" PRId64, lock->valid_until - SCRIPTED_BEGIN);
-	until = lock->valid_until;
+	else if (valid_until != until)
+		note("until@%" PRId64, valid_until - SCRIPTED_BEGIN);
+	until = valid_until;
 }
 
 /* One that was never set is not due. */
 static inline struct loop_timer *
 first_timer(struct lock *lock)
 {
-	struct loop_timer *order = &lock->order_timer;
+	struct loop_timer *order = &lock->order.timer;
 
 	return order->on_due != NULL && order->at < lock->timer.at
 		   ? order
@@ -601,15 +604,15 @@ static inline void
 step(struct lock *lock, const char *word)
 {
 	if (strcmp(word, "start") == 0)
-		acquire_start(lock);
+		lock_order(lock, ON_ACQUIRE);
 	else if (*word == '+')
 		pass(lock, atoll(word + 1));
 	else if (strncmp(word, "stopped", 7) == 0)
 		scripted.now += atoll(word + 7);
 	else if (strcmp(word, "release") == 0)
-		release_start(lock, 0);
+		lock_order(lock, ON_RELEASE);
 	else if (strncmp(word, "keep", 4) == 0)
-		release_start(lock, scripted.now + atoll(word + 4));
+		lock->release.keep_until = scripted.now + atoll(word + 4);
 	else if (strncmp(word, "ended", 5) == 0)
 		lock->release.run =
 		    (struct request_run){.status = atoi(word + 5),
@@ -621,19 +624,17 @@ step(struct lock *lock, const char *word)
 	else if (strcmp(word, "loss") == 0)
 		release_lost(lock);
 	else if (strcmp(word, "stop") == 0)
-		release_at_once(lock);
+		lock_order(lock, ON_WITHDRAW);
 	else if (strcmp(word, "renew") == 0)
-		lease_renew(lock);
+		lock_order(lock, ON_RENEW);
 	else if (strcmp(word, "up") == 0 || strcmp(word, "down") == 0)
 		scripted.ways[0].is_up = scripted.ways[1].is_up = *word == 'u';
 	else if (strncmp(word, "rest", 4) == 0)
 		scripted.rests_until = scripted.now + atoll(word + 4);
 	else if (strcmp(word, "plant") == 0)
-		lease_plant(lock);
-	else if (strcmp(word, "anew") == 0)
-		lock_begin_anew(lock);
+		lock_order(lock, ON_PLANT);
 	else if (strcmp(word, "behind") == 0)
-		release_behind(lock);
+		lock_order(lock, ON_BEHIND);
 	else if (strcmp(word, "full") == 0)
 		scripted.full = true;
 	else
@@ -652,15 +653,14 @@ has_word(const char *words, const char *word)
 	       strchr(" ", found[strlen(word)]) != NULL;
 }
 
-static inline void
-play(const struct scripted_row *row)
+static inline struct lock_config
+config_with(const char *with)
 {
 	static const struct endpoint plain, cluster = {.cluster = true};
-	const char *with = row->with;
 	const struct endpoint *server =
 	    has_word(with, "cluster") ? &cluster : &plain;
-	const struct lock_config config = {.key = server == &cluster ? "a}b"
-								     : "job",
+
+	return (struct lock_config){.key = server == &cluster ? "a}b" : "job",
 	    .name = "job",
 	    .server = server,
 	    .vote_ms = has_word(with, "vote") ? 500 : 0,
@@ -682,26 +682,46 @@ play(const struct scripted_row *row)
 	    .expect_ms = -1,
 	    .once_ms = has_word(with, "once") ? 1 : 0,
 	    .once_id = has_word(with, "id") ? "1\n\"" : NULL};
-	struct loop loop;
-	struct lock lock;
-	char steps[400];
+}
 
+static inline void
+begin(struct lock *lock, struct loop *loop, const struct lock_config *config,
+    const char *with)
+{
 	scripted = (struct scripted){.now = SCRIPTED_BEGIN,
 	    .noted_at = SCRIPTED_BEGIN,
 	    .ways[0].is_up = !has_word(with, "down")};
-	loop_init(&loop);
-	lock_init(&lock, &loop, &config);
-	note_state(&lock);
-	snprintf(steps, sizeof(steps), "%s", row->steps);
-	for (char *word = strtok(steps, " "); word != NULL;
+	loop_init(loop);
+	lock_init(lock, loop, config);
+	note_state(lock);
+}
+
+static inline void
+take_steps(struct lock *lock, const char *steps)
+{
+	char words[400];
+
+	snprintf(words, sizeof(words), "%s", steps);
+	for (char *word = strtok(words, " "); word != NULL;
 	     word = strtok(NULL, " "))
-		step(&lock, word);
+		step(lock, word);
+}
+
+static inline void
+play(const struct scripted_row *row)
+{
+	const struct lock_config config = config_with(row->with);
+	struct loop loop;
+	struct lock lock;
+
+	begin(&lock, &loop, &config, row->with);
+	take_steps(&lock, row->steps);
 	is_text(scripted.trace, row->trace, row->what);
 	if (lock.release.unrecorded)
-		snprintf(lock.error, sizeof(lock.error), "unrecorded: %.1000s",
-		    lock.no_history);
-	if (row->error != NULL && strstr(lock.error, row->error) == NULL)
-		is_text(lock.error, row->error, "  its error");
+		snprintf(lock.why.text, sizeof(lock.why.text),
+		    "unrecorded: %.1000s", lock.why.no_history);
+	if (row->error != NULL && strstr(lock.why.text, row->error) == NULL)
+		is_text(lock.why.text, row->error, "  its error");
 	lock_fini(&lock);
 	loop_fini(&loop);
 }

@@ -42,8 +42,8 @@ begin(const struct set_rule *rule, size_t count)
 	now = clock_now();
 	set.state = LOCK_HELD;
 	for (size_t i = 0; i < count; i++) {
-		set.locks[i].state = LOCK_HELD;
-		set.locks[i].answered = true;
+		set.locks[i].state = AT_HELD;
+		set.locks[i].why.answered = true;
 		set.locks[i].timer.at = CLOCK_NEVER;
 	}
 }
@@ -53,7 +53,7 @@ static void
 lease(const int64_t *seconds)
 {
 	for (size_t i = 0; i < set.count; i++)
-		set.locks[i].valid_until =
+		set.locks[i].lease.valid_until =
 		    seconds[i] == 0 ? 0 : now + seconds[i] * 1000;
 	set_step(&set);
 }
@@ -98,8 +98,8 @@ test_leases(void)
 static void
 lose(size_t i)
 {
-	set.locks[i].state = LOCK_LOST;
-	snprintf(set.locks[i].error, sizeof(set.locks[i].error), "gone");
+	set.locks[i].state = AT_LOST;
+	snprintf(set.locks[i].why.text, sizeof(set.locks[i].why.text), "gone");
 	set_step(&set);
 }
 
@@ -138,10 +138,10 @@ test_answers(void)
 	begin(&rule_majority, 3);
 	LEASES(10, 9, 8);
 	ok(set.answered, "all have answered");
-	set.locks[0].answered = false;
+	set.locks[0].why.answered = false;
 	set_step(&set);
 	ok(set.answered, "two of three are enough");
-	set.locks[1].answered = false;
+	set.locks[1].why.answered = false;
 	set_step(&set);
 	ok(!set.answered, "one is not");
 	ok(strncmp(set.error, "no majority of 3 servers: ", 26) == 0,
@@ -158,14 +158,15 @@ is_planted(size_t renewed)
 
 	begin(&rule_majority, 5);
 	LEASES(10, 9, 8, 7, 6);
-	set.locks[4].state = LOCK_LOST;
-	set.locks[4].try.sent_at = now;
+	set.locks[4].state = AT_LOST;
+	set.locks[4].pace.sent_at = now;
 	for (size_t i = 0; i < renewed; i++)
 		set.locks[i].vote.renewed_at = now;
 	set_step(&set);
-	planted = set.locks[4].vote.is_planted;
+	planted = set.locks[4].state == AT_PLANT;
 	if (planted)
-		is_int(set.locks[4].valid_until, 0, "  nothing is proven");
+		is_int(set.locks[4].lease.valid_until, 0,
+		    "  nothing is proven");
 	set_fini(&set);
 	return planted;
 }

@@ -249,19 +249,19 @@ test_standing(void)
 		enum vote_kind kind;
 		const char *why;
 	} rows[] = {
-	    {LOCK_ACQUIRING, 0, false, VOTE_OUT, "S has not answered"},
-	    {LOCK_ACQUIRING, 0, true, VOTE_SILENT,
+	    {AT_TRY, 0, false, VOTE_OUT, "S has not answered"},
+	    {AT_TRY, 0, true, VOTE_SILENT,
 		"no answer from S: not within its time"},
-	    {LOCK_RELEASED, 0, false, VOTE_SILENT,
+	    {AT_DONE, 0, false, VOTE_SILENT,
 		"no answer from S: not within its time"},
-	    {LOCK_FAILED, LOCK_BUSY, false, VOTE_NO, "S denies it"},
-	    {LOCK_FAILED, LOCK_NO_OUTER, true, VOTE_NO, "S denies it"},
-	    {LOCK_FAILED, LOCK_OTHER_KIND, false, VOTE_NO, "S denies it"},
-	    {LOCK_FAILED, LOCK_UNAVAILABLE, false, VOTE_FAILED, "words"},
-	    {LOCK_FAILED, LOCK_REFUSED, false, VOTE_UNUSABLE, "words"},
-	    {LOCK_RELEASING, LOCK_REFUSED, false, VOTE_UNUSABLE, "words"},
-	    {LOCK_FAILED, LOCK_NOT_A_LOCK, false, VOTE_UNUSABLE, "words"},
-	    {LOCK_HELD, 0, false, VOTE_FAILED,
+	    {AT_FAILED, LOCK_BUSY, false, VOTE_NO, "S denies it"},
+	    {AT_FAILED, LOCK_NO_OUTER, true, VOTE_NO, "S denies it"},
+	    {AT_FAILED, LOCK_OTHER_KIND, false, VOTE_NO, "S denies it"},
+	    {AT_FAILED, LOCK_UNAVAILABLE, false, VOTE_FAILED, "words"},
+	    {AT_FAILED, LOCK_REFUSED, false, VOTE_UNUSABLE, "words"},
+	    {AT_FREE, LOCK_REFUSED, false, VOTE_UNUSABLE, "words"},
+	    {AT_FAILED, LOCK_NOT_A_LOCK, false, VOTE_UNUSABLE, "words"},
+	    {AT_HELD, 0, false, VOTE_FAILED,
 		"not counted S: it is not identified yet"},
 	};
 	struct vote vote = {.known = false};
@@ -270,7 +270,7 @@ test_standing(void)
 
 	loop_init(&loop);
 	lock_init(&lock, &loop, &config);
-	snprintf(lock.error, sizeof(lock.error), "words");
+	snprintf(lock.why.text, sizeof(lock.why.text), "words");
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		lock.state = rows[i].state;
 		lock.failure = rows[i].failure;
@@ -279,13 +279,13 @@ test_standing(void)
 		is_text(vote.why, rows[i].why, "  why");
 	}
 	lock.failure = LOCK_UNAVAILABLE;
-	lock.state = LOCK_FAILED;
-	lock.try.silent_since = 1;
+	lock.state = AT_FAILED;
+	lock.pace.silent_since = 1;
 	is_int(vote_judge(&vote, &lock, false), VOTE_SILENT, "silent");
 	lock.vote.is_permanent = true;
 	is_int(vote_judge(&vote, &lock, false), VOTE_UNREACHABLE,
 	    "and so the next time");
-	lock.state = LOCK_HELD;
+	lock.state = AT_HELD;
 	vote.known = true;
 	snprintf(vote.label, sizeof(vote.label), "S");
 	vote.started_at = clock_now();

@@ -331,6 +331,42 @@ test_reject(void)
 	way_free(place.way);
 }
 
+/* Other bytes than replies, or more of them, or none. */
+static void
+test_strange(void)
+{
+	static const struct {
+		const char *bytes, *error;
+	} cases[] = {
+	    {"+OK\r\n+PONG\r\n+PONG\r\n", "it sends what was not asked for"},
+	    {"HTTP/1.1 400 Bad Request\r\n", "it speaks HTTP"},
+	    {"+OK\r\nPONG\r\n", "Protocol error"},
+	    {"-ERR max number of clients reached\r\n",
+		"max number of clients reached (raise its maxclients)"},
+	    {"+OK\r\n", "closed by the server"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct command command = ping(1);
+		int peer;
+
+		begin(0, AGAIN_NO);
+		way_send(place.way, &command);
+		turn();
+		peer = accept(listeners[0], NULL, NULL);
+		answer(peer, cases[i].bytes);
+		if (i == sizeof(cases) / sizeof(*cases) - 1)
+			shutdown(peer, SHUT_WR);
+		turn();
+		ok(!way_is_up(place.way), "strange: it is left");
+		ok(strstr(way_error(place.way), cases[i].error) != NULL,
+		    "  as %s: %s", cases[i].error, way_error(place.way));
+		is_int(seen.calls, 1, "  the command is answered once");
+		close(peer);
+		way_free(place.way);
+	}
+}
+
 int
 main(void)
 {
@@ -348,6 +384,7 @@ main(void)
 	test_owner();
 	test_wait_is_redirected();
 	test_reject();
+	test_strange();
 	for (size_t i = 0; i < PLACES; i++)
 		unlink(paths[i]);
 	rmdir(folder);

@@ -319,7 +319,7 @@ function sections.replication(server)
     lines[4] = 'master_link_status:' .. (server.cut_off and 'down' or 'up')
   end
   lines[#lines + 1] = 'connected_slaves:' .. #server.replicas
-  for i, link in ipairs(server.replicas) do
+  for i, link in ipairs(server.hides_replicas and {} or server.replicas) do
     lines[#lines + 1] = format('slave%d:ip=%s,port=%d,state=online,offset=%d,'
       .. 'lag=0', i - 1, link.replica.host, link.replica.port, link.acked)
   end
