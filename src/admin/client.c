@@ -79,7 +79,7 @@ client_ask(struct client *client, const struct script *script,
 		enquiry_ask(enquiry, &question, 1);
 		client_take(client, &question, read, arg);
 		enquiry_forget(&question, 1);
-		if (!client->is_transient || enquiry->is_stopped ||
+		if (!client->is_transient ||
 		    clock_now() + backoff_ms >= give_up_at)
 			break;
 		if (!reported && clock_now() >= began_at + TROUBLE_MIN_MS) {

@@ -18,9 +18,8 @@ int check_show(struct client *client);
  * --all all that are known. */
 int list_show(struct client *client);
 
-/* --list --watch: what a server knows of its locks, drawn on the terminal again
- * and again until q, a signal or the end of the terminal: then a signal's
- * number as -N. */
+/* --list --watch: the list, drawn on the terminal again and again until q, a
+ * signal or the end of the terminal: then a signal's number as -N. */
 int watch_show(struct client *client);
 
 /* --hold with --token: the hold with that token lasts for so long from now, or

@@ -1,17 +1,16 @@
-#include "admin/commands.h"
+#include "admin/list.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "admin/commands.h"
 #include "admin/list_row.h"
-#include "admin/look.h"
 #include "admin/run_row.h"
-#include "admin/search.h"
 #include "base/exitcode.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/moment.h"
-#include "base/table.h"
 
 /* With --all. */
 enum all_column {
@@ -28,21 +27,15 @@ static const char all_titles[ALL_COLUMNS][8] = {"NAME", "STATE", "HOST", "PID",
 static const enum run_column shown[] = {RUN_HOST, RUN_PID, RUN_STARTED,
     RUN_TOOK, RUN_STATUS, RUN_REASON};
 
-struct list {
-	struct client *client;
-	struct search search;
-	struct table table;
-	int64_t count; /* of locks that were shown */
-};
-
 /* No titles where there is no server. */
 static void
 begin_table(struct list *list)
 {
-	_Static_assert(LIST_SHOWN <= TABLE_COLUMNS, "room for all columns");
+	_Static_assert(LIST_COLUMNS <= TABLE_COLUMNS, "room for all columns");
 
 	const struct opts *opts = list->client->opts;
 	const char *titles[ALL_COLUMNS];
+	FILE *out = list->table.out;
 
 	if (opts->json || opts->quiet || list->table.columns > 0)
 		return;
@@ -51,7 +44,8 @@ begin_table(struct list *list)
 	if (opts->all)
 		table_init(&list->table, titles, ALL_COLUMNS);
 	else
-		table_init(&list->table, list_titles, LIST_SHOWN);
+		table_init(&list->table, list_titles, LIST_COLUMNS);
+	list->table.out = out;
 }
 
 /* The last run of a lock, and how long ago a run succeeded. */
@@ -108,10 +102,11 @@ on_list_lock(void *arg, struct look *look, const char *key)
 		add_last_run(list, look, name);
 	} else {
 		begin_table(list);
-		list_row_describe(&row, look, name, 0);
+		list_row_describe(&row, look, name);
 		table_add(&list->table, row.cells);
 	}
 	list->count++;
+	list->waiting += look->waiting > 0 ? (size_t)look->waiting : 0;
 	client_note_output(client);
 }
 
@@ -126,34 +121,52 @@ on_list_page(void *arg)
 }
 
 int
-list_show(struct client *client)
+list_read(struct list *list, struct client *client, char **text)
 {
-	struct list *list = mem_alloc(sizeof(*list));
-	bool for_people = !client->opts->json && !client->opts->quiet;
-	char place[LOOK_PLACE_MAX];
+	FILE *out = stdout;
+	size_t length;
 	int result;
 
-	list->client = client;
+	if (text != NULL)
+		out = open_memstream(text, &length);
+	if (out == NULL)
+		log_die(EXITCODE_RESOURCE, "out of memory");
+	*list = (struct list){.client = client, .table.out = out};
 	list->search = (struct search){.client = client,
 	    .on_lock = on_list_lock,
 	    .on_page = on_list_page,
 	    .runs = 2,
 	    .arg = list};
-	look_describe_place(client, client->endpoint->label, place,
-	    sizeof(place));
-	if (for_people && client->opts->server_count > 1)
-		printf("%s:\n", place);
+	look_describe_place(client, client->endpoint->label, list->place,
+	    sizeof(list->place));
+	if (text == NULL && client->opts->server_count > 1 &&
+	    !client->opts->json && !client->opts->quiet)
+		printf("%s:\n", list->place);
 	result = search_run(&list->search);
+	if (text != NULL)
+		table_sort(&list->table);
 	table_print(&list->table);
+	if (text != NULL && fclose(out) == EOF)
+		log_die(EXITCODE_RESOURCE, "out of memory");
+	return result;
+}
+
+int
+list_show(struct client *client)
+{
+	struct list *list = mem_alloc(sizeof(*list));
+	int result = list_read(list, client, NULL);
+
 	if (result == EXITCODE_OK)
-		result = client_check_output(list->client);
+		result = client_check_output(client);
 	/* Not to stdout: scripts read the table. */
-	if (result == EXITCODE_OK && for_people)
+	if (result == EXITCODE_OK && !client->opts->json &&
+	    !client->opts->quiet)
 		client_emit(client,
 		    (struct event){.type = list->count > 0 ? EVENT_LISTED
 							   : EVENT_NONE_LISTED,
-			.count = list->count,
-			.server = place});
+			.count = (int64_t)list->count,
+			.server = list->place});
 	free(list);
 	return result;
 }

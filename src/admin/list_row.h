@@ -1,4 +1,4 @@
-/* A lock as a row of a table. */
+/* A lock that is held as a row of a table. */
 #ifndef LIST_ROW_H
 #define LIST_ROW_H
 
@@ -15,9 +15,6 @@ enum list_column {
 	LIST_WAITING,
 	LIST_FENCE,
 	LIST_LABEL,
-	LIST_SHOWN, /* so many does --list show */
-	LIST_LAST_RUN = LIST_SHOWN,
-	LIST_JOB, /* its label, or the command */
 	LIST_COLUMNS,
 };
 
@@ -30,12 +27,9 @@ struct list_row {
 	char held[32];
 	char left[48];
 	char waiting[24];
-	char last[96];
 };
 
-/* As it is so long after the look. Of a free lock, the last run is the holder.
- */
 void list_row_describe(struct list_row *row, const struct look *look,
-    const char *name, int64_t elapsed_ms);
+    const char *name);
 
 #endif

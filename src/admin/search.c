@@ -65,8 +65,6 @@ is_wanted(const struct search_item *item, const struct look *look)
 
 	if (opts->all && (look_has_history(look) || problem != NULL))
 		return by_record == look->has_info;
-	if (item->helper == 'r')
-		return look->kind == '\0' && look->last.exists;
 	if (look->kind == '\0')
 		return false;
 	if (by_record != (oldest != NULL) && find_denial(look) == NULL)
@@ -140,14 +138,11 @@ look_at_all(struct search_item *items, size_t count)
 	client_forget_failure(client);
 	for (size_t i = 0; i < count; i++) {
 		struct search_item *item = &items[i];
-		bool history =
-		    item->helper == 'r' || client->opts->all ||
-		    (search->wants_history != NULL &&
-			search->wants_history(search->arg, item->key));
 
 		key_names_init(&item->keys, item->key, NULL);
 		query_look(&item->request, &item->keys,
-		    history ? QUERY_HELPERS : QUERY_WITHOUT_RUNS, &limits);
+		    client->opts->all ? QUERY_HELPERS : QUERY_WITHOUT_RUNS,
+		    &limits);
 		item->question =
 		    (struct question){.script = item->request.command.script,
 			.argv = item->request.argv};
@@ -191,7 +186,6 @@ find_lock(const struct search *search, const char *helper)
 static bool
 look_at_page(struct search *search)
 {
-	bool all = search->client->opts->all;
 	struct search_item items[ENQUIRY_AT_ONCE];
 	size_t count = 0;
 
@@ -202,9 +196,6 @@ look_at_page(struct search *search)
 
 		if (key != NULL && search->on_key != NULL) {
 			search->on_key(search->arg, key);
-			free(key);
-		} else if (key != NULL && helper == 'r' && !all &&
-			   !search->wants_free(search->arg, key)) {
 			free(key);
 		} else if (key != NULL) {
 			items[count++] = (struct search_item){.search = search,
@@ -237,8 +228,7 @@ read_page(void *arg, const struct value *value)
 static int
 search_page(struct search *search)
 {
-	bool may_be_free = search->client->opts->all ||
-			   search->wants_free != NULL || search->on_key != NULL;
+	bool may_be_free = search->client->opts->all || search->on_key != NULL;
 	const char *pattern = may_be_free ? "*:rlk*:[iqr]" : "*:rlk*:[iq]";
 	const char *argv[] = {"SCAN", search->cursor, "MATCH", pattern, "COUNT",
 	    PAGE, NULL};

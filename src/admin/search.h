@@ -10,18 +10,12 @@ enum { SEARCH_SEEN = 4096 };
 /* The owner sets the first members. */
 struct search {
 	struct client *client;
-	/* A lock was found that is held, or a free one that was wanted. What is
+	/* A lock was found that is held; with --all one that is known. What is
 	 * taken out of the look is not freed after the call. */
 	void (*on_lock)(void *arg, struct look *look, const char *key);
 	/* All locks of a page were found. The exit code: any but EXITCODE_OK
 	 * ends the search. NULL: nothing is to be done. */
 	int (*on_page)(void *arg);
-	/* Whether the look at a lock is to show its last run; NULL: never,
-	 * unless all locks are listed. */
-	bool (*wants_history)(void *arg, const char *key);
-	/* Whether to look at a lock that has a last run, as it may be free;
-	 * NULL: as above. */
-	bool (*wants_free)(void *arg, const char *key);
 	int runs; /* that a look is to show; 0: the last one */
 	/* Replaces all of these unless NULL: a lock was found, perhaps more
 	 * than once, and perhaps free. The search does not look at it. */

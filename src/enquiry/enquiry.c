@@ -96,7 +96,6 @@ on_question_reply(void *arg, const struct reply *reply)
 		return;
 	}
 	enquiry->unanswered--;
-	enquiry->heard_at = clock_now();
 	question->took_us = clock_now_us() - question->sent_us;
 	question->label = reply->label;
 	finish_question(question, reply);
@@ -144,8 +143,6 @@ turn_loop(struct enquiry *enquiry)
 void
 enquiry_await(struct enquiry *enquiry)
 {
-	if (enquiry->is_stopped)
-		way_drop(enquiry->server);
 	while (enquiry->unanswered > 0)
 		turn_loop(enquiry);
 }
@@ -183,15 +180,8 @@ void
 enquiry_sleep(struct enquiry *enquiry, int64_t until)
 {
 	loop_timer_set(enquiry->loop, &enquiry->timer, until);
-	while (clock_now() < until && !enquiry->is_stopped)
+	while (clock_now() < until)
 		turn_loop(enquiry);
-}
-
-void
-enquiry_stop(struct enquiry *enquiry)
-{
-	enquiry->is_stopped = true;
-	way_drop(enquiry->server);
 }
 
 /* --- the nodes of a cluster ------------------------------------------ */

@@ -68,8 +68,6 @@ struct enquiry {
 	const struct endpoint *endpoint; /* that is asked, and its server */
 	struct way *server;
 	size_t unanswered;
-	int64_t heard_at;	 /* the last reply */
-	bool is_stopped;	 /* by enquiry_stop */
 	struct loop_timer timer; /* only wakes the loop */
 	struct enquiry_node *nodes;
 	int node_count;
@@ -94,10 +92,8 @@ struct question *enquiry_ask(struct enquiry *enquiry,
 /* Frees what came back. */
 void enquiry_forget(struct question *questions, size_t count);
 
-/* Lets the loop turn until that time, or until it is stopped. */
+/* Lets the loop turn until that time. */
 void enquiry_sleep(struct enquiry *enquiry, int64_t until);
-/* From a callback of the loop: from now on all questions fail at once. */
-void enquiry_stop(struct enquiry *enquiry);
 
 /* The primaries in an answer to CLUSTER SLOTS become the nodes, and stay
  * connected as long as they are the same. False if it is no such answer. */

@@ -95,7 +95,7 @@ check_rows(const struct look *look)
 	struct list_row row;
 	struct run_row run;
 
-	list_row_describe(&row, look, "job", 0);
+	list_row_describe(&row, look, "job");
 	for (size_t i = 0; i < LIST_COLUMNS; i++)
 		require(row.cells[i] != NULL);
 	for (size_t i = 0; i < look->run_count; i++) {
