@@ -1,10 +1,11 @@
 #include "base/table.h"
 
-#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/escape.h"
+#include "base/mem.h"
 
 enum { WIDTH_MAX = 48, GAP = 2, HOLD_BACK_MS = 500 };
 
@@ -14,20 +15,20 @@ print_row(const struct table *table, char *const *cells)
 	for (size_t i = 0; i < table->columns; i++) {
 		size_t width = escape_columns(cells[i], ESCAPE_TEXT);
 
-		fputs(cells[i], stdout);
+		fputs(cells[i], table->out);
 		if (i + 1 == table->columns)
 			break;
-		printf("%*s", GAP, "");
+		fprintf(table->out, "%*s", GAP, "");
 		for (; width < table->width[i]; width++)
-			putchar(' ');
+			putc(' ', table->out);
 	}
-	putchar('\n');
+	putc('\n', table->out);
 }
 
 void
 table_init(struct table *table, const char *const *titles, size_t columns)
 {
-	*table = (struct table){.columns = columns};
+	*table = (struct table){.columns = columns, .out = stdout};
 	table_add(table, titles);
 }
 
@@ -36,19 +37,38 @@ table_add(struct table *table, const char *const *cells)
 {
 	char **row;
 
-	if (table->rows == TABLE_ROWS)
+	if (table->rows == TABLE_ROWS && table->out == stdout)
 		table_print(table);
 	if (table->rows == 0)
 		table->since = clock_now();
+	if (table->rows == table->room) {
+		table->room = table->room > 0 ? table->room * 2 : 16;
+		table->cell = mem_realloc(table->cell,
+		    table->room * sizeof(*table->cell));
+	}
 	row = table->cell[table->rows++];
 	for (size_t i = 0; i < table->columns; i++)
 		row[i] = escape_text(cells[i], ESCAPE_TEXT);
 }
 
+static int
+compare_rows(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+void
+table_sort(struct table *table)
+{
+	if (table->rows > 0)
+		qsort(table->cell + 1, table->rows - 1, sizeof(*table->cell),
+		    compare_rows);
+}
+
 void
 table_print_due(struct table *table)
 {
-	if (clock_now() >= table->since + HOLD_BACK_MS)
+	if (table->out == stdout && clock_now() >= table->since + HOLD_BACK_MS)
 		table_print(table);
 }
 
@@ -69,6 +89,8 @@ table_print(struct table *table)
 		for (size_t i = 0; i < table->columns; i++)
 			free(table->cell[row][i]);
 	}
-	table->rows = 0;
-	fflush(stdout);
+	free(table->cell);
+	table->cell = NULL;
+	table->rows = table->room = 0;
+	fflush(table->out);
 }

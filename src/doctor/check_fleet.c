@@ -371,20 +371,15 @@ is_old_enough(const struct fleet *fleet, const struct check_identity *one)
 	return false;
 }
 
-/* Adds what the server does not say, which then is not as it should be. */
+/* What a server does not say is not as it should be, either. */
 static bool
 is_told(const struct fleet *fleet, const struct check_identity *one,
-    const char *check, bool is_known)
+    const char *check, const char *what, bool is_known)
 {
-	bool is_clock = strcmp(check, "clocks") == 0;
-
 	if (!is_known)
 		findings_add(fleet->findings, FINDING_UNKNOWN, check,
-		    is_clock ? "permit +time" : "permit +info",
-		    "%.256s does not say its %s", one->label,
-		    is_clock			   ? "time"
-		    : strcmp(check, "uptime") == 0 ? "uptime"
-						   : "run_id");
+		    strcmp(what, "time") == 0 ? "permit +time" : "permit +info",
+		    "%.256s does not say its %s", one->label, what);
 	return is_known;
 }
 
@@ -396,10 +391,12 @@ compare_all(const struct fleet *fleet)
 	for (size_t i = 0; i < fleet->count; i++) {
 		const struct check_identity *one = &fleet->list[i];
 
-		apart &=
-		    is_told(fleet, one, "same-server", *one->run_id != '\0');
-		alike &= is_told(fleet, one, "clocks", one->clock.is_known);
-		old &= is_told(fleet, one, "uptime", one->uptime_s >= 0);
+		apart &= is_told(fleet, one, "same-server", "run_id",
+		    *one->run_id != '\0');
+		alike &=
+		    is_told(fleet, one, "clocks", "time", one->clock.is_known);
+		old &=
+		    is_told(fleet, one, "uptime", "uptime", one->uptime_s >= 0);
 	}
 	for (size_t i = 0; i < fleet->count; i++)
 		for (size_t j = 0; j < i; j++) {

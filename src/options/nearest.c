@@ -100,7 +100,7 @@ nearest_list(const char *start, size_t *count, enum option_id *first)
 	char *list = NULL;
 
 	*count = 0;
-	for (enum option_id id = 0; id < OPT_COUNT; id++) {
+	for (enum option_id id = 0; id < OPT_COUNT && *start != '\0'; id++) {
 		const struct opts_row *row = &opts_table[id];
 		size_t i = 0;
 		char *longer;

@@ -9,9 +9,9 @@
  * only must be spelt right. */
 const struct opts_row *nearest_option(const char *name);
 
-/* The long options that begin like this, with their dashes and a comma between
- * them, each by one name, and how many; *first is set to the first. NULL if
- * there is none. To be freed. */
+/* The long options that begin with this text, with their dashes and a comma
+ * between them, each by one name, and how many; *first is set to the first.
+ * NULL if there is none, or the text is empty. To be freed. */
 char *nearest_list(const char *start, size_t *count, enum option_id *first);
 
 /* The action whose name the word is, or which other programs call so, as a

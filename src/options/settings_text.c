@@ -211,9 +211,11 @@ settings_text(const struct settings *settings)
 	bool json = settings->opts->json;
 	FILE *out = open_memstream(&text, &size);
 
-	if (out != NULL && json)
+	if (out == NULL)
+		log_die(EXITCODE_RESOURCE, "out of memory");
+	if (json)
 		fputs(HEAD, out);
-	for (enum option_id id = 0; out != NULL && id < OPT_COUNT; id++) {
+	for (enum option_id id = 0; id < OPT_COUNT; id++) {
 		char *value;
 
 		if (!is_shown(settings, id))
@@ -226,9 +228,9 @@ settings_text(const struct settings *settings)
 		print_setting(out, settings, id, value);
 		free(value);
 	}
-	if (out != NULL && json)
+	if (json)
 		fputs("]}\n", out);
-	if (out == NULL || fclose(out) == EOF)
+	if (fclose(out) == EOF)
 		log_die(EXITCODE_RESOURCE, "out of memory");
 	return text;
 }

@@ -58,12 +58,13 @@ is_counted(const struct actor *actor, const char *key)
 }
 
 /* It has warned that its outer run cannot see it, which may free the lock under
- * it: it could not join again until then. */
+ * it: it could not join again until then, or does not try to, as access was
+ * denied. */
 static bool
 is_hidden(const struct actor *actor)
 {
 	return actor->is_hidden &&
-	       (actor->proved[1] <= stage.refused_until ||
+	       (actor->is_plain || actor->proved[1] <= stage.refused_until ||
 		   (actor->outer != NULL && actor->outer->is_plain));
 }
 
@@ -216,7 +217,9 @@ oracle_on_event(struct actor *actor, const struct events *events,
 		actor->is_left = true;
 	if (event->type == EVENT_NEST_HIDDEN)
 		actor->is_hidden = true;
-	if (event->type == EVENT_NO_QUEUE)
+	if (event->type == EVENT_NO_QUEUE ||
+	    (event->type == EVENT_NEST_HIDDEN &&
+		strstr(event->why, "NOPERM") != NULL))
 		actor->is_plain = true;
 	if (event->type == EVENT_ENDED)
 		actor->ending = event->ending;

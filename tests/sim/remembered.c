@@ -238,6 +238,7 @@ check_pauses(const struct actor *actor, const char *key)
 		    "%s shows a pause that goes on", actor->name);
 	for (int i = 0; (kept = known_kept(i)) != NULL; i++) {
 		if (strcmp(kept->key, key) != 0 ||
+		    kept->from > actor->ended_at ||
 		    !actor_has_word(kept->by, "--pause"))
 			continue;
 		if (kept->until > actor->begun_at - slack)

@@ -433,8 +433,8 @@ test_renewals(void)
 	    .count = 1,
 	    .facts = &facts};
 	struct loop loop = {.now = 0};
-	struct lock lock = {.state = LOCK_HELD,
-	    .answered = true,
+	struct lock lock = {.state = AT_HELD,
+	    .why.answered = true,
 	    .config = &config};
 	struct run run = {.opts = &opts,
 	    .events = &events,
@@ -470,10 +470,12 @@ test_renewals(void)
 	is_int((int64_t)log.count, 5, "so is the end of the trouble");
 	is_int(log.types[4], EVENT_RENEWED_AGAIN, "as such");
 	run.set.answered = false;
-	run.set.state = lock.state = LOCK_LOST;
+	run.set.state = LOCK_LOST;
+	lock.state = AT_LOST;
 	observer_look(&run);
 	is_int((int64_t)log.count, 5, "a lost lock is not renewed");
-	run.set.state = lock.state = LOCK_HELD;
+	run.set.state = LOCK_HELD;
+	lock.state = AT_HELD;
 	run.guard.job.ended = true;
 	observer_look(&run);
 	is_int((int64_t)log.count, 5, "nor is one whose job has ended");
@@ -496,7 +498,7 @@ test_first_silence(void)
 	    .count = 1,
 	    .facts = &facts};
 	struct loop loop = {.now = 0};
-	struct lock lock = {.state = LOCK_ACQUIRING, .config = &config};
+	struct lock lock = {.state = AT_TRY, .config = &config};
 	struct run run = {.opts = &opts,
 	    .events = &events,
 	    .facts = &facts,

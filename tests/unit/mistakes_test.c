@@ -342,6 +342,7 @@ static const struct bad_case {
 	UNKNOWN " --no" MEANT("nonblock") TRY, OPT_NONBLOCK},
     {{"--n"}, {NULL}, 64, "ambiguous option --n (--nonblock, --newest)" TRY,
 	OPT_NONBLOCK},
+    {{"--=pw"}, {NULL}, 64, UNKNOWN " --" TRY, OPT_KEY},
     {{"--tls-c=pw"}, {NULL}, 64,
 	"ambiguous option --tls-c (--tls-ca, --tls-cert)" TRY, OPT_TLS_CA},
     {{"list"}, {NULL}, 64, "no key given (did you mean --list?)" TRY, OPT_LIST},
