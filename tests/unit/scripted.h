@@ -330,6 +330,8 @@ deliver(struct sent *sent, struct reply *reply)
 	reply->tag = sent->tag;
 	reply->label = "S";
 	reply->sent_at = sent->at;
+	if (reply->value != NULL && sent->at == CLOCK_NEVER)
+		reply->sent_at = scripted.now; /* it was written meanwhile */
 	sent->answered = true;
 	sent->on_reply(sent->arg, reply);
 }
