@@ -251,6 +251,13 @@ contact_note_trouble(struct lock *lock, const struct lock_reply *heard)
 	contact_doubt(lock, heard);
 }
 
+void
+contact_note_cost(struct lock *lock, enum lock_cost cost)
+{
+	lock->why.cost = cost;
+	memcpy(lock->why.costs, lock->why.text, sizeof(lock->why.costs));
+}
+
 /* That too few replicas have what the server did stays what is wrong with it.
  */
 void
