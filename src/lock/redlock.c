@@ -477,7 +477,7 @@ note_released(struct set *set, const struct votes_releases *releases)
 	set->about = lock;
 	set->outcome = lock->release.outcome;
 	why = lock->release.unreplicated;
-	if (releases->replicated < set->need)
+	if (set->configs->replicas > 0 && releases->replicated < set->need)
 		snprintf(why, sizeof(lock->release.unreplicated),
 		    "too few replicas have confirmed the release");
 	else
