@@ -74,7 +74,6 @@ take_over(struct view *view, int stop)
 	modes = view->former;
 	modes.c_iflag &= ~(tcflag_t)IXON;
 	modes.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
-	modes.c_cc[VMIN] = 1;
 	return change(view, &modes, BEGIN);
 }
 
@@ -99,8 +98,8 @@ keep_terminal(struct view *view, pid_t child)
 				 read(polled[1].fd, &key, 1) != 1 ||
 				 (key != 'q' && key != 'Q'))
 				continue;
-			kill(child, SIGKILL);
-			waitpid(child, &status, 0);
+			if (kill(child, SIGKILL) == 0)
+				waitpid(child, &status, 0);
 			change(view, &view->former, END);
 			return client_check_output(view->client);
 		} else if (info.ssi_signo != SIGCHLD) {
@@ -109,13 +108,18 @@ keep_terminal(struct view *view, pid_t child)
 			kill(child, (int)info.ssi_signo);
 		} else if (waitpid(child, &status, WNOHANG | WUNTRACED) > 0) {
 			change(view, &view->former, END);
-			if (!WIFSTOPPED(status))
-				return WIFEXITED(status) ? WEXITSTATUS(status)
-							 : -WTERMSIG(status);
+			if (WIFSIGNALED(status))
+				return -WTERMSIG(status);
+			if (WIFEXITED(status) && WEXITSTATUS(status) != 0)
+				return WEXITSTATUS(status);
+			if (WIFEXITED(status))
+				break;
 			take_over(view, WSTOPSIG(status));
 			kill(child, SIGCONT);
 		}
 	}
+	view->client->output_error = EIO;
+	return client_check_output(view->client);
 }
 
 /* --- the child: the list -------------------------------------------------- */
@@ -172,9 +176,7 @@ draw(const struct view *view)
 	if (*line != '\0')
 		snprintf(count, sizeof(count), "%zu held, %zu waiting%s ",
 		    list->count, list->waiting,
-		    list->count > 0 && list->count + 2 > rows
-			? ", not all shown"
-			: "");
+		    list->count + (rows > 1) < rows ? "" : ", not all shown");
 	moment_describe_time(view->known_at - clock_now(), at, sizeof(at));
 	snprintf(head, sizeof(head), "%s %s  %s", count, at,
 	    *why != '\0' ? why : list->place);
@@ -186,7 +188,7 @@ draw(const struct view *view)
 	return fflush(stdout) == 0;
 }
 
-/* One connection serves all lists, but those that were refused remain so. */
+/* Returns when it cannot draw. A connection that was refused remains so. */
 static int
 show_lists(struct view *view)
 {
@@ -201,15 +203,12 @@ show_lists(struct view *view)
 	signals_restore(&view->signals);
 	sigprocmask(SIG_BLOCK, &redraw, NULL);
 	signal(SIGCHLD, SIG_IGN); /* of those that look up addresses */
-	setvbuf(stdout, NULL, _IOFBF, BUFSIZ);
 	client->events = &none;
-	for (;;) {
+	while (draw(view)) {
 		struct timespec pause = {ms / 1000, ms % 1000 * 1000000};
 
-		do
-			if (!draw(view))
-				return EXITCODE_RESOURCE;
-		while (sigtimedwait(&redraw, NULL, &pause) != -1);
+		if (sigtimedwait(&redraw, NULL, &pause) != -1)
+			continue;
 		ms = client->opts->watch_ms;
 		if (read_list(view) != EXITCODE_OK) {
 			enquiry_forget_nodes(&client->enquiry);
@@ -217,6 +216,7 @@ show_lists(struct view *view)
 			ms = clock_min(ms, RETRY_MS);
 		}
 	}
+	return EXITCODE_OK;
 }
 
 int
