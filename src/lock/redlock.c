@@ -400,8 +400,8 @@ step_held(struct set *set)
 	for (size_t i = 0; i < set->count; i++)
 		if (lock_phase(&set->locks[i]) == LOCK_HELD &&
 		    (lock_phase(set->about) != LOCK_HELD ||
-			(set->about->why.no_queue[0] == '\0' &&
-			    set->locks[i].why.no_queue[0] != '\0')))
+			(set->about->why.cost == COST_NOTHING &&
+			    set->locks[i].why.cost != COST_NOTHING)))
 			set->about = &set->locks[i];
 	if (set->state == LOCK_HELD)
 		plant(set);
@@ -477,7 +477,7 @@ note_released(struct set *set, const struct votes_releases *releases)
 	set->about = lock;
 	set->outcome = lock->release.outcome;
 	why = lock->release.unreplicated;
-	if (releases->replicated < set->need)
+	if (set->configs->replicas > 0 && releases->replicated < set->need)
 		snprintf(why, sizeof(lock->release.unreplicated),
 		    "too few replicas have confirmed the release");
 	else

@@ -9,7 +9,7 @@
 #include "actor.h"
 #include "node.h"
 
-enum { CONNS = 1 << 14, PART = 4096 };
+enum { CONNS = 1 << 17, PART = 4096 };
 
 /* NOLINTNEXTLINE(*-avoid-non-const-global-variables): one network a world */
 static struct {

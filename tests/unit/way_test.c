@@ -25,7 +25,7 @@ static struct loop loop;
 /* What the kind was asked, and what it is to say. */
 static struct place {
 	struct way *way;
-	size_t at, missed;
+	size_t at, missed, cancelled;
 	enum again again;
 } place;
 
@@ -59,6 +59,24 @@ miss(void *arg, bool *permanent)
 	own->at = 1;
 	return own->missed++ == 0;
 }
+
+static void
+locate_later(void *arg, int64_t deadline)
+{
+	(void)arg;
+	(void)deadline;
+}
+
+static void
+cancel(void *arg)
+{
+	struct place *own = arg;
+
+	own->cancelled++;
+}
+
+static const struct way_kind slow_kind = {.locate = locate_later,
+    .cancel = cancel};
 
 static const struct way_kind kind = {.locate = locate,
     .heed = heed,
@@ -311,6 +329,28 @@ test_wait_is_redirected(void)
 	way_free(place.way);
 }
 
+/* Nobody is asked any more for a server that is not needed. */
+static void
+test_cancel(void)
+{
+	struct command command = ping(1);
+
+	seen = (struct seen){.calls = 0};
+	place = (struct place){.at = 0};
+	place.way = way_new_of(&loop, &endpoints[0], &slow_kind, &place);
+	way_drop(place.way);
+	is_int((int64_t)place.cancelled, 0, "nothing is looked for");
+	way_send(place.way, &command);
+	turn();
+	is_int((int64_t)place.cancelled, 0, "a server is");
+	way_drop(place.way);
+	is_int((int64_t)place.cancelled, 1, "  until the way is dropped");
+	is_int(seen.calls, 1, "  the command is answered");
+	is_int(seen.reply.sent_at, CLOCK_NEVER, "  as never sent");
+	way_free(place.way);
+	is_int((int64_t)place.cancelled, 1, "  once");
+}
+
 /* A way that is closed already has nothing to connect for. */
 static void
 test_reject(void)
@@ -383,6 +423,7 @@ main(void)
 	test_next_place();
 	test_owner();
 	test_wait_is_redirected();
+	test_cancel();
 	test_reject();
 	test_strange();
 	for (size_t i = 0; i < PLACES; i++)

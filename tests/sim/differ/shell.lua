@@ -5,6 +5,7 @@
 -- line before it. The first word:
 --   begin VERSION   two new servers, called server and replica
 --   clock US        both clocks, and what is due by them
+--   between US      that time, or the next ms in which no key's life ends
 --   ask CLIENT WORD...   CLIENT is a number; those from 100 ask the replica
 --   do CHUNK        Lua that sees server, replica and double
 --   commands        the table of commands, as words
@@ -70,6 +71,18 @@ local orders = {
   clock = function(words)
     us = tonumber(words[1])
     for _, server in ipairs(servers) do server:tick() end
+  end,
+  between = function(words)
+    local time, ends = tonumber(words[1]), {}
+    for _, server in ipairs(servers) do
+      for _, entry in ipairs(server.db.list) do
+        if not entry.gone and entry.till then ends[entry.till] = true end
+      end
+    end
+    while ends[math.floor(time / 1000)] do
+      time = (math.floor(time / 1000) + 1) * 1000
+    end
+    replies[#replies + 1], replies[#replies + 2] = 0, string.format('%.0f', time)
   end,
   ask = ask,
   ['do'] = function(words)
