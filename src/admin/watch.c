@@ -46,10 +46,9 @@ change(struct view *view, const struct termios *modes, const char *text)
 	struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
 
 	view->is_open = modes != &view->former;
-	if (poll_wait(&out, 1, WRITE_MS) == 1 &&
-	    write(STDOUT_FILENO, text, strlen(text)) == -1)
-		return false;
-	return tcsetattr(STDOUT_FILENO, TCSANOW, modes) == 0;
+	return tcsetattr(STDOUT_FILENO, TCSANOW, modes) == 0 &&
+	       (poll_wait(&out, 1, WRITE_MS) != 1 ||
+		   write(STDOUT_FILENO, text, strlen(text)) != -1);
 }
 
 /* Does what a stop signal does by default, or nothing if it is 0, and waits for
@@ -108,16 +107,16 @@ keep_terminal(struct view *view, pid_t child)
 			kill(child, (int)info.ssi_signo);
 		} else if (waitpid(child, &status, WNOHANG | WUNTRACED) > 0) {
 			change(view, &view->former, END);
-			if (WIFSIGNALED(status))
-				return -WTERMSIG(status);
-			if (WIFEXITED(status) && WEXITSTATUS(status) != 0)
-				return WEXITSTATUS(status);
-			if (WIFEXITED(status))
+			if (!WIFSTOPPED(status))
 				break;
 			take_over(view, WSTOPSIG(status));
 			kill(child, SIGCONT);
 		}
 	}
+	if (WIFSIGNALED(status))
+		return -WTERMSIG(status);
+	if (WEXITSTATUS(status) != 0)
+		return WEXITSTATUS(status);
 	view->client->output_error = EIO;
 	return client_check_output(view->client);
 }
@@ -131,12 +130,13 @@ read_list(struct view *view)
 	int result;
 
 	free(view->rows);
-	view->client->error[0] = '\0';
 	result = list_read(&view->list, view->client, &view->rows);
-	if (result == EXITCODE_OK || view->list.count > 0)
-		view->known_at = clock_now();
-	else
+	if (result == EXITCODE_OK)
+		view->client->error[0] = '\0'; /* there was another try */
+	else if (view->list.count == 0)
 		view->rows[0] = '\0';
+	if (view->rows[0] != '\0')
+		view->known_at = clock_now();
 	return result;
 }
 
