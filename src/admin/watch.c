@@ -41,7 +41,7 @@ struct view {
 
 /* A terminal that takes no more must not keep us. */
 static bool
-change(struct view *view, const struct termios *modes, const char *text)
+set_terminal(struct view *view, const struct termios *modes, const char *text)
 {
 	struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
 
@@ -73,7 +73,7 @@ take_over(struct view *view, int stop)
 	modes = view->former;
 	modes.c_iflag &= ~(tcflag_t)IXON;
 	modes.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
-	return change(view, &modes, BEGIN);
+	return set_terminal(view, &modes, BEGIN);
 }
 
 /* Keys are read by a descriptor of our own: stdout may be open for writing
@@ -99,14 +99,14 @@ keep_terminal(struct view *view, pid_t child)
 				continue;
 			if (kill(child, SIGKILL) == 0)
 				waitpid(child, &status, 0);
-			change(view, &view->former, END);
+			set_terminal(view, &view->former, END);
 			return client_check_output(view->client);
 		} else if (info.ssi_signo != SIGCHLD) {
 			if (info.ssi_signo == SIGCONT)
 				take_over(view, 0);
 			kill(child, (int)info.ssi_signo);
 		} else if (waitpid(child, &status, WNOHANG | WUNTRACED) > 0) {
-			change(view, &view->former, END);
+			set_terminal(view, &view->former, END);
 			if (!WIFSTOPPED(status))
 				break;
 			take_over(view, WSTOPSIG(status));
@@ -235,7 +235,7 @@ watch_show(struct client *client)
 	if (!take_over(view, 0) || (child = fork()) == -1) {
 		client->output_error = errno;
 		if (view->is_open)
-			change(view, &view->former, END);
+			set_terminal(view, &view->former, END);
 		result = client_check_output(client);
 	} else if (child > 0) {
 		result = keep_terminal(view, child);
