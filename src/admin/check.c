@@ -66,7 +66,7 @@ describe_end(const struct look *look, const struct look_run *run)
 }
 
 static char *
-describe_success(const struct look *look, enum look_due due)
+describe_last_success(const struct look *look, enum look_due due)
 {
 	const struct look_success *success = &look->success;
 	const char *by = ", by the clock of the server";
@@ -90,7 +90,7 @@ describe_lock(const struct look *look, enum look_due due)
 {
 	const struct look_run *over = look_last_over(look);
 	bool overdue = due == LOOK_DUE_OVERDUE;
-	char *success = describe_success(look, due);
+	char *success = describe_last_success(look, due);
 	char *end = over != NULL && look_run_has_failed(over)
 			? describe_end(look, over)
 			: NULL;

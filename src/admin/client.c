@@ -187,7 +187,7 @@ look_with(struct client *client, const struct key_names *keys,
 /* Access rules may deny the keys beside the lock's own. Then a rlockrun looks
  * like another client. */
 static bool
-look_at(struct client *client, const struct key_names *keys,
+look_at_lock(struct client *client, const struct key_names *keys,
     const struct query_limits *limits, struct look *look)
 {
 	enum query_keys count = client_reaches_helpers(client, keys->lock)
@@ -252,7 +252,7 @@ client_look(struct client *client, const char *key,
 	int result;
 
 	key_names_init(&keys, key, NULL);
-	if (look_at(client, &keys, limits, &look)) {
+	if (look_at_lock(client, &keys, limits, &look)) {
 		count_nested(client, &keys, &look);
 		result = act(client, &keys, &look);
 		query_fini(&look);

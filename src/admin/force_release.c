@@ -110,7 +110,7 @@ force(struct client *client, const struct key_names *keys,
 
 /* Anything but "y" or "yes" means no. */
 static bool
-ask_user(const struct client *client, const struct look *look)
+confirm(const struct client *client, const struct look *look)
 {
 	char name[(size_t)OPTS_KEY_MAX * 4 + sizeof("\"\"")];
 	char text[HOLDER_TEXT_MAX];
@@ -178,7 +178,7 @@ consider_force(struct client *client, const struct key_names *keys,
 		event.ending = ENDING_NOT_A_LOCK;
 		event.why = "it holds more than any token";
 	} else if (opts->token == NULL && !opts->yes &&
-		   !ask_user(client, look)) {
+		   !confirm(client, look)) {
 		event.type = EVENT_FORCE_DECLINED;
 	} else {
 		return force(client, keys, look, only);

@@ -26,7 +26,7 @@ read_renewed(void *arg, const struct value *value)
 }
 
 static int
-read_number(void *arg, const struct value *value)
+read_integer(void *arg, const struct value *value)
 {
 	return value_integer(value, arg) ? 0 : -1;
 }
@@ -59,7 +59,7 @@ extend(struct client *client, const struct key_names *keys, const char *token,
 		/* What is known of the hold lives as long, if the access rules
 		 * permit that. */
 		snprintf(life, sizeof(life), "%" PRId64, known_ms);
-		if (client_ask(client, NULL, left, read_number,
+		if (client_ask(client, NULL, left, read_integer,
 			&known_left_ms) &&
 		    known_left_ms < known_ms)
 			client_ask(client, NULL, expire, client_ignore, NULL);

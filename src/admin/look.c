@@ -397,7 +397,7 @@ look_print(const struct look *look, const struct client *client)
 
 /* The record of a holder; all null for another client. */
 static void
-json_who(const struct look_holder *holder)
+json_holder_record(const struct look_holder *holder)
 {
 	const struct holder *who = &holder->who;
 
@@ -448,7 +448,7 @@ json_holders(const struct look *look)
 		json_integer(stdout, "ttl_ms", holder->who.left_ms >= 0,
 		    holder->who.left_ms);
 		json_number(stdout, "fence", holder->fence);
-		json_who(holder);
+		json_holder_record(holder);
 		printf("}");
 	}
 	printf("]");

@@ -197,7 +197,7 @@ notes_print(const struct look *look)
 /* --- JSON --------------------------------------------------------------- */
 
 static void
-json_who(const struct holder *who)
+json_skipped(const struct holder *who)
 {
 	json_text(stdout, "host", who->host);
 	json_number(stdout, "pid", who->pid);
@@ -222,7 +222,7 @@ json_other(const struct look_note *note, const char *name, const char *time)
 		printf(",\"host\":null,\"pid\":null,\"user\":null,"
 		       "\"label\":null");
 	else
-		json_who(by);
+		json_skipped(by);
 	json_integer(stdout, time, note->by_at_ms > 0, note->by_at_ms);
 	printf("}");
 }
@@ -240,7 +240,7 @@ json_skips(const struct look *look)
 			continue;
 		printf("%s{\"reason\":\"%s\"", gap, words[note->what]);
 		json_integer(stdout, "at_ms", true, note->at_ms);
-		json_who(&note->who);
+		json_skipped(&note->who);
 		json_other(note, "by",
 		    note->what == NOTED_DUE || note->what == NOTED_ID
 			? "end_ms"
@@ -265,7 +265,7 @@ json_act(const struct look *look, const char *name, enum look_noted what)
 		return;
 	}
 	printf("{\"at_ms\":%lld", (long long)note->at_ms);
-	json_who(&note->who);
+	json_skipped(&note->who);
 	json_other(note, "holder", "start_ms");
 	printf("}");
 }

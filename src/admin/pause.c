@@ -93,7 +93,7 @@ sort_found(struct pause *pause)
 
 /* The lock has moved to another node, which may have to be found. */
 static bool
-follow(struct pause *pause, struct target *target,
+has_lock_moved(struct pause *pause, struct target *target,
     const struct question *question)
 {
 	const struct enquiry *enquiry = &pause->client->enquiry;
@@ -116,7 +116,7 @@ follow(struct pause *pause, struct target *target,
  * A target that leaves does not try again: place and lease end by themselves.
  */
 static void
-note_failure(struct pause *pause, struct target *target,
+note_target_failure(struct pause *pause, struct target *target,
     const struct question *question)
 {
 	struct client *client = pause->client;
@@ -160,11 +160,12 @@ take_answers(struct pause *pause, struct target **targets,
 		if (!is_fatal)
 			client_forget_failure(client);
 		targets[i]->asked_at = questions[i].sent_us / 1000;
-		if (is_fatal || follow(pause, targets[i], &questions[i]))
+		if (is_fatal ||
+		    has_lock_moved(pause, targets[i], &questions[i]))
 			continue;
 		client_take(client, &questions[i], target_read, targets[i]);
 		if (client->failure != ENDING_NONE) {
-			note_failure(pause, targets[i], &questions[i]);
+			note_target_failure(pause, targets[i], &questions[i]);
 		} else {
 			pause->heard_at = clock_now();
 			targets[i]->failing_since = 0;
@@ -383,7 +384,7 @@ renew_all(struct pause *pause)
 /* Locks that are not paused leave the queue, and so do those that had a pause
  * of another process. A pause whose renewal got no reply is as it was. */
 static void
-leave(struct pause *pause)
+leave_locks(struct pause *pause)
 {
 	for (size_t i = 0; i < pause->count; i++) {
 		struct target *target = &pause->targets[i];
@@ -506,7 +507,7 @@ pause_targets(struct pause *pause)
 	memcpy(error, client->error, sizeof(error));
 	if (failure == ENDING_NONE)
 		renew_all(pause);
-	leave(pause);
+	leave_locks(pause);
 	result = report_all(pause);
 	if (failure != ENDING_NONE)
 		result = client_end(client, failure, NULL, error);

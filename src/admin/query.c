@@ -131,7 +131,7 @@ read_grant(struct record_words *words, struct look_run *run, int64_t now_ms)
 
 /* The one that has started last is the first, and so many are known at most. */
 static void
-add_run(struct look *look, const struct look_run *run)
+add_look_run(struct look *look, const struct look_run *run)
 {
 	size_t at = look->run_count;
 
@@ -168,7 +168,7 @@ add_present_run(struct look *look, const char *entry, bool holds)
 	run.who.reported_at = clock_now();
 	run.start_ms = read.since_ms;
 	snprintf(run.fence, sizeof(run.fence), "%s", read.fence);
-	add_run(look, &run);
+	add_look_run(look, &run);
 }
 
 /* Without what a kind or --min-hold puts before or behind it. */
@@ -247,7 +247,7 @@ take_runs(struct cursor *values, struct look *look)
 		run.waited_ms = record_number(&words, LIMIT_AGE_MS);
 		record_word(&words, run.reason, sizeof(run.reason));
 		read_grant(&words, &run, look->now_ms);
-		add_run(look, &run);
+		add_look_run(look, &run);
 	}
 	if (look->run_count > 0)
 		look->last = look->runs[0];

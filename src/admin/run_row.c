@@ -5,15 +5,10 @@
 
 #include "admin/look.h"
 #include "base/moment.h"
+#include "base/table.h"
 
 const char run_row_titles[RUN_COLUMNS][8] = {"STARTED", "TOOK", "WAITED",
     "STATUS", "REASON", "HOST", "PID", "USER", "FENCE", "LABEL"};
-
-static const char *
-or_dash(const char *text)
-{
-	return *text != '\0' ? text : "-";
-}
 
 void
 run_row_describe(struct run_row *row, const struct look_run *run,
@@ -23,9 +18,11 @@ run_row_describe(struct run_row *row, const struct look_run *run,
 	int64_t until_ms = look_run_is_on(run) ? now_ms : run->end_ms;
 
 	*row = (struct run_row){.cells = {row->started, row->took, row->waited,
-				    row->status, "", or_dash(who->host),
-				    or_dash(who->pid), or_dash(who->user),
-				    or_dash(run->fence), or_dash(who->label)},
+				    row->status, "", table_or_dash(who->host),
+				    table_or_dash(who->pid),
+				    table_or_dash(who->user),
+				    table_or_dash(run->fence),
+				    table_or_dash(who->label)},
 	    .took = "-",
 	    .waited = "-",
 	    .status = "-"};
@@ -40,6 +37,7 @@ run_row_describe(struct run_row *row, const struct look_run *run,
 	if (run->status >= 0)
 		snprintf(row->status, sizeof(row->status), "%d", run->status);
 	row->cells[RUN_REASON] = look_run_is_on(run) ? "running"
-				 : run->end_ms == 0  ? "no end recorded"
-						     : or_dash(run->reason);
+				 : run->end_ms == 0
+				     ? "no end recorded"
+				     : table_or_dash(run->reason);
 }

@@ -101,7 +101,7 @@ read_found_look(void *arg, const struct value *value)
 
 /* A lock whose slot has moved is found at its new node. */
 static bool
-has_moved(struct search_item *item)
+has_slot_moved(struct search_item *item)
 {
 	struct search *search = item->search;
 	struct client *client = search->client;
@@ -150,7 +150,7 @@ look_at_all(struct search_item *items, size_t count)
 	}
 	enquiry_await(&client->enquiry);
 	for (size_t i = 0; i < count; i++) {
-		if (!has_moved(&items[i]))
+		if (!has_slot_moved(&items[i]))
 			client_take(client, &items[i].question, read_found_look,
 			    &items[i]);
 		enquiry_forget(&items[i].question, 1);

@@ -41,15 +41,14 @@ struct view {
 
 /* A terminal that takes no more must not keep us. */
 static bool
-change(struct view *view, const struct termios *modes, const char *text)
+set_terminal(struct view *view, const struct termios *modes, const char *text)
 {
 	struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
 
 	view->is_open = modes != &view->former;
-	if (poll_wait(&out, 1, WRITE_MS) == 1 &&
-	    write(STDOUT_FILENO, text, strlen(text)) == -1)
-		return false;
-	return tcsetattr(STDOUT_FILENO, TCSANOW, modes) == 0;
+	return tcsetattr(STDOUT_FILENO, TCSANOW, modes) == 0 &&
+	       (poll_wait(&out, 1, WRITE_MS) != 1 ||
+		   write(STDOUT_FILENO, text, strlen(text)) != -1);
 }
 
 /* Does what a stop signal does by default, or nothing if it is 0, and waits for
@@ -74,8 +73,7 @@ take_over(struct view *view, int stop)
 	modes = view->former;
 	modes.c_iflag &= ~(tcflag_t)IXON;
 	modes.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
-	modes.c_cc[VMIN] = 1;
-	return change(view, &modes, BEGIN);
+	return set_terminal(view, &modes, BEGIN);
 }
 
 /* Keys are read by a descriptor of our own: stdout may be open for writing
@@ -99,23 +97,28 @@ keep_terminal(struct view *view, pid_t child)
 				 read(polled[1].fd, &key, 1) != 1 ||
 				 (key != 'q' && key != 'Q'))
 				continue;
-			kill(child, SIGKILL);
-			waitpid(child, &status, 0);
-			change(view, &view->former, END);
+			if (kill(child, SIGKILL) == 0)
+				waitpid(child, &status, 0);
+			set_terminal(view, &view->former, END);
 			return client_check_output(view->client);
 		} else if (info.ssi_signo != SIGCHLD) {
 			if (info.ssi_signo == SIGCONT)
 				take_over(view, 0);
 			kill(child, (int)info.ssi_signo);
 		} else if (waitpid(child, &status, WNOHANG | WUNTRACED) > 0) {
-			change(view, &view->former, END);
+			set_terminal(view, &view->former, END);
 			if (!WIFSTOPPED(status))
-				return WIFEXITED(status) ? WEXITSTATUS(status)
-							 : -WTERMSIG(status);
+				break;
 			take_over(view, WSTOPSIG(status));
 			kill(child, SIGCONT);
 		}
 	}
+	if (WIFSIGNALED(status))
+		return -WTERMSIG(status);
+	if (WEXITSTATUS(status) != 0)
+		return WEXITSTATUS(status);
+	view->client->output_error = EIO;
+	return client_check_output(view->client);
 }
 
 /* --- the child: the list -------------------------------------------------- */
@@ -127,12 +130,13 @@ read_list(struct view *view)
 	int result;
 
 	free(view->rows);
-	view->client->error[0] = '\0';
 	result = list_read(&view->list, view->client, &view->rows);
-	if (result == EXITCODE_OK || view->list.count > 0)
-		view->known_at = clock_now();
-	else
+	if (result == EXITCODE_OK)
+		view->client->error[0] = '\0'; /* there was another try */
+	else if (view->list.count == 0)
 		view->rows[0] = '\0';
+	if (view->rows[0] != '\0')
+		view->known_at = clock_now();
 	return result;
 }
 
@@ -172,9 +176,7 @@ draw(const struct view *view)
 	if (*line != '\0')
 		snprintf(count, sizeof(count), "%zu held, %zu waiting%s ",
 		    list->count, list->waiting,
-		    list->count > 0 && list->count + 2 > rows
-			? ", not all shown"
-			: "");
+		    list->count + (rows > 1) < rows ? "" : ", not all shown");
 	moment_describe_time(view->known_at - clock_now(), at, sizeof(at));
 	snprintf(head, sizeof(head), "%s %s  %s", count, at,
 	    *why != '\0' ? why : list->place);
@@ -186,7 +188,7 @@ draw(const struct view *view)
 	return fflush(stdout) == 0;
 }
 
-/* One connection serves all lists, but those that were refused remain so. */
+/* Returns when it cannot draw. A connection that was refused remains so. */
 static int
 show_lists(struct view *view)
 {
@@ -201,15 +203,12 @@ show_lists(struct view *view)
 	signals_restore(&view->signals);
 	sigprocmask(SIG_BLOCK, &redraw, NULL);
 	signal(SIGCHLD, SIG_IGN); /* of those that look up addresses */
-	setvbuf(stdout, NULL, _IOFBF, BUFSIZ);
 	client->events = &none;
-	for (;;) {
+	while (draw(view)) {
 		struct timespec pause = {ms / 1000, ms % 1000 * 1000000};
 
-		do
-			if (!draw(view))
-				return EXITCODE_RESOURCE;
-		while (sigtimedwait(&redraw, NULL, &pause) != -1);
+		if (sigtimedwait(&redraw, NULL, &pause) != -1)
+			continue;
 		ms = client->opts->watch_ms;
 		if (read_list(view) != EXITCODE_OK) {
 			enquiry_forget_nodes(&client->enquiry);
@@ -217,6 +216,7 @@ show_lists(struct view *view)
 			ms = clock_min(ms, RETRY_MS);
 		}
 	}
+	return EXITCODE_OK;
 }
 
 int
@@ -235,7 +235,7 @@ watch_show(struct client *client)
 	if (!take_over(view, 0) || (child = fork()) == -1) {
 		client->output_error = errno;
 		if (view->is_open)
-			change(view, &view->former, END);
+			set_terminal(view, &view->former, END);
 		result = client_check_output(client);
 	} else if (child > 0) {
 		result = keep_terminal(view, child);

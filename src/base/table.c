@@ -94,3 +94,9 @@ table_print(struct table *table)
 	table->rows = table->room = 0;
 	fflush(table->out);
 }
+
+const char *
+table_or_dash(const char *text)
+{
+	return *text != '\0' ? text : "-";
+}

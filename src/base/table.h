@@ -31,6 +31,9 @@ void table_add(struct table *table, const char *const *cells);
  * which must be among them. */
 void table_sort(struct table *table);
 
+/* What a cell shows of a text that may be empty. */
+const char *table_or_dash(const char *text);
+
 /* Prints all rows that are held back. ferror(3) shows a failure. */
 void table_print(struct table *table);
 /* Likewise, if the first has been held back long enough. To be called from time

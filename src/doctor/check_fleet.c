@@ -165,7 +165,7 @@ note_address(struct poll *poll, const struct value *value)
 
 /* SENTINEL REPLICAS replies with a list of such pairs. */
 static void
-note_replicas(struct visit *pattern, const struct value *list)
+add_known_replicas(struct visit *pattern, const struct value *list)
 {
 	size_t count, all;
 	struct sentinel_address *known;
@@ -234,7 +234,7 @@ ask_sentinel(struct poll *poll, struct visit *visit, struct visit *pattern)
 			    "replaces a primary that dies");
 		else if (questions[2].outcome != QUESTION_ANSWERED)
 			note_no_quorum(poll, questions[2].error);
-		note_replicas(pattern, questions[3].value);
+		add_known_replicas(pattern, questions[3].value);
 	} else if (questions[0].outcome == QUESTION_SILENT) {
 		/* That names the sentinel already. */
 		check_contact_warn(visit, &questions[0], "sentinels");

@@ -126,7 +126,7 @@ ask_dryrun(struct visit *visit, const char *key, struct replay *replay)
 
 /* The keys of the options. Without any, those of a lock that nobody has. */
 static bool
-ask_user(struct visit *visit, struct replay *replay)
+dry_run_keys(struct visit *visit, struct replay *replay)
 {
 	const struct opts *opts = visit->enquiry.opts;
 	size_t count = opts->key_count > 0 ? opts->key_count : 1;
@@ -153,7 +153,7 @@ check_replay(struct visit *visit, char **facts)
 	struct replay replay = {.lacks = NULL};
 	bool answered =
 	    ask_names(visit, &replay) &&
-	    (info_number(*facts, "major") < 6 || ask_user(visit, &replay));
+	    (info_number(*facts, "major") < 6 || dry_run_keys(visit, &replay));
 	const char *unknown = replay.unknown != NULL ? replay.unknown : "";
 	char *more = mem_printf("%sreplay_unknown:%.256s\nsee_acl:%s\n"
 				"renamed:%s\nreplay_lacks:%s\n",

@@ -65,8 +65,7 @@ may_try(struct lock *lock)
 
 	if (lock->claim.tier == CLAIM_PLAIN &&
 	    claim_needs_helpers(&lock->claim)) {
-		memcpy(lock->why.text, lock->why.no_queue,
-		    sizeof(lock->why.text));
+		memcpy(lock->why.text, lock->why.costs, sizeof(lock->why.text));
 		lock->failure = LOCK_MISCONFIGURED;
 		return false;
 	}
@@ -174,8 +173,7 @@ acquire_note_grant(struct lock *lock, const struct lock_news *news)
 	if (*answer->uncounted != '\0') {
 		contact_note_error(lock, "error from", reply->label,
 		    answer->uncounted);
-		memcpy(lock->why.no_queue, lock->why.text,
-		    sizeof(lock->why.no_queue));
+		contact_note_cost(lock, COST_QUEUE);
 	}
 	lock->grant.permits = answer->permits;
 	lock->grant.success_ahead_ms = answer->ahead_ms;
@@ -315,7 +313,7 @@ acquire_fall_back(struct lock *lock, const struct lock_news *news)
 	note_error(lock, news);
 	contact_leave_queue(lock);
 	lock->claim.tier = CLAIM_PLAIN;
-	memcpy(lock->why.no_queue, lock->why.text, sizeof(lock->why.no_queue));
+	contact_note_cost(lock, COST_QUEUE);
 }
 
 /* A helper key of a wrong type is somebody's mistake, and deleted. If there is
@@ -461,6 +459,6 @@ acquire_lose_bell(struct lock *lock, const struct lock_news *news)
 {
 	contact_note_error(lock, "error from", news->heard->reply.label,
 	    value_error(news->heard->reply.value));
-	memcpy(lock->why.no_queue, lock->why.text, sizeof(lock->why.no_queue));
+	contact_note_cost(lock, COST_QUEUE);
 	lock_due_at(lock, clock_now() + queue_refuse_doorbell(&lock->queue));
 }

@@ -243,11 +243,19 @@ contact_note_trouble(struct lock *lock, const struct lock_reply *heard)
 		lock->why.answered = false;
 		snprintf(lock->why.text, sizeof(lock->why.text),
 		    "redirected too often, last by %.960s", reply->label);
-	} else if (lock->failure == 0) {
+		return;
+	}
+	if (lock->failure == 0)
 		contact_note_error(lock, "error from", reply->label,
 		    reply->error);
-	}
 	contact_doubt(lock, heard);
+}
+
+void
+contact_note_cost(struct lock *lock, enum lock_cost cost)
+{
+	lock->why.cost = cost;
+	memcpy(lock->why.costs, lock->why.text, sizeof(lock->why.costs));
 }
 
 /* That too few replicas have what the server did stays what is wrong with it.

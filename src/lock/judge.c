@@ -71,11 +71,13 @@ static enum lock_event
 judge_try_answer(const struct lock *lock, const struct lock_reply *heard)
 {
 	bool is_vote = config_is_vote(lock->config);
-	int64_t late_at = heard->reply.sent_at + lock->config->ttl_ms / 2;
+	int64_t late_ms = lock->config->ttl_ms / 2;
 
 	switch (heard->answer.outcome) {
 	case ANSWER_GRANTED:
-		return !is_vote && clock_now() > late_at ? ON_LATE : ON_GRANTED;
+		return !is_vote && clock_now() - late_ms > heard->reply.sent_at
+			   ? ON_LATE
+			   : ON_GRANTED;
 	case ANSWER_BUSY:
 		return is_waited_for(lock, &heard->answer) ? ON_BUSY : ON_SKIP;
 	case ANSWER_NOT_HELD:

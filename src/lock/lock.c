@@ -324,10 +324,12 @@ lock_init(struct lock *lock, struct loop *loop,
 	lock->link->way = way_new(loop, config->server, config->key);
 	if (claim_init(&lock->claim, config) == -1 || lock->link->way == NULL)
 		return -1;
-	if (lock->claim.tier == CLAIM_PLAIN)
-		snprintf(lock->why.no_queue, sizeof(lock->why.no_queue),
-		    "in a cluster, no key can lie beside a name with a '}' but "
-		    "without a hash tag");
+	if (lock->claim.tier == CLAIM_FULL)
+		return 0;
+	lock->why.cost = COST_QUEUE;
+	snprintf(lock->why.costs, sizeof(lock->why.costs),
+	    "in a cluster, no key can lie beside a name with a '}' but "
+	    "without a hash tag");
 	return 0;
 }
 

@@ -169,12 +169,16 @@ struct lock_reply {
 	char label[512], failure[1024]; /* of the reply, if these are changed */
 };
 
-/* Why something went wrong. */
+/* Why something went wrong, and what that has cost. */
 struct lock_why {
 	char text[LOCK_ERROR_MAX]; /* the last of it */
 	bool answered;		   /* it is over: the last contact succeeded */
-	char no_queue[LOCK_ERROR_MAX];	 /* why the tier is lower, or empty */
-	char no_history[LOCK_ERROR_MAX]; /* why the end is not recorded */
+	enum lock_cost {
+		COST_NOTHING,
+		COST_QUEUE,  /* the tier is lower, or the doorbell denied */
+		COST_RECORD, /* the end of the run is not recorded */
+	} cost;
+	char costs[LOCK_ERROR_MAX]; /* why it has cost that */
 };
 
 /* What a grant says. */

@@ -301,7 +301,7 @@ on_no_majority(struct set *set, const struct votes *votes)
 }
 
 static void
-step_acquiring(struct set *set)
+majority_step_acquiring(struct set *set)
 {
 	struct redlock *redlock = set->redlock;
 	struct votes votes;
@@ -338,7 +338,7 @@ step_acquiring(struct set *set)
 }
 
 static void
-begin(struct set *set)
+majority_begin(struct set *set)
 {
 	struct redlock *redlock = set->redlock;
 
@@ -386,7 +386,7 @@ plant(struct set *set)
 }
 
 static void
-step_held(struct set *set)
+majority_step_held(struct set *set)
 {
 	struct redlock *redlock = set->redlock;
 
@@ -400,8 +400,8 @@ step_held(struct set *set)
 	for (size_t i = 0; i < set->count; i++)
 		if (lock_phase(&set->locks[i]) == LOCK_HELD &&
 		    (lock_phase(set->about) != LOCK_HELD ||
-			(set->about->why.no_queue[0] == '\0' &&
-			    set->locks[i].why.no_queue[0] != '\0')))
+			(set->about->why.cost == COST_NOTHING &&
+			    set->locks[i].why.cost != COST_NOTHING)))
 			set->about = &set->locks[i];
 	if (set->state == LOCK_HELD)
 		plant(set);
@@ -477,7 +477,7 @@ note_released(struct set *set, const struct votes_releases *releases)
 	set->about = lock;
 	set->outcome = lock->release.outcome;
 	why = lock->release.unreplicated;
-	if (releases->replicated < set->need)
+	if (set->configs->replicas > 0 && releases->replicated < set->need)
 		snprintf(why, sizeof(lock->release.unreplicated),
 		    "too few replicas have confirmed the release");
 	else
@@ -485,7 +485,7 @@ note_released(struct set *set, const struct votes_releases *releases)
 }
 
 static void
-step_releasing(struct set *set)
+majority_step_releasing(struct set *set)
 {
 	const struct votes_releases releases = count_releases(set);
 	enum votes_decision decision = votes_decide_release(&releases);
@@ -552,9 +552,9 @@ explain_wait(struct set *set)
 const struct set_rule rule_majority = {.need = votes_majority,
     .init = init,
     .fini = fini,
-    .begin = begin,
-    .step_acquiring = step_acquiring,
-    .step_held = step_held,
+    .begin = majority_begin,
+    .step_acquiring = majority_step_acquiring,
+    .step_held = majority_step_held,
     .release = release,
-    .step_releasing = step_releasing,
+    .step_releasing = majority_step_releasing,
     .explain = explain_wait};

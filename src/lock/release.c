@@ -25,7 +25,8 @@ static void
 note_unrecorded(struct lock *lock, const char *why)
 {
 	lock->release.unrecorded = true;
-	snprintf(lock->why.no_history, sizeof(lock->why.no_history), "%s", why);
+	lock->why.cost = COST_RECORD;
+	snprintf(lock->why.costs, sizeof(lock->why.costs), "%s", why);
 }
 
 /* --- beginning ---------------------------------------------------------- */

@@ -24,7 +24,7 @@
 /* --- set-up ----------------------------------------------------------- */
 
 static void
-look_at(struct set *set, const struct lock *lock)
+be_about(struct set *set, const struct lock *lock)
 {
 	set->about = lock;
 	set->error = lock->why.text;
@@ -56,7 +56,7 @@ set_init(struct set *set, struct loop *loop, const struct set_rule *rule,
 	set->locks = calloc(count, sizeof(*set->locks));
 	if (set->locks == NULL)
 		return -1;
-	look_at(set, set->locks);
+	be_about(set, set->locks);
 	/* A lock that is in use can't be moved any more. */
 	for (size_t i = 0; i < count; i++)
 		set->locks[i].config = &configs[i];
@@ -238,7 +238,7 @@ go_on(struct set *set)
 	if (lock_phase(lock) != LOCK_HELD)
 		return;
 	if (set->at + 1 < set->count) {
-		look_at(set, &set->locks[++set->at]);
+		be_about(set, &set->locks[++set->at]);
 		lock_order(&set->locks[set->at], ON_ACQUIRE);
 		return;
 	}
@@ -275,7 +275,7 @@ static void
 begin_acquire(struct set *set)
 {
 	set->at = 0;
-	look_at(set, set->locks);
+	be_about(set, set->locks);
 	lock_order(&set->locks[0], ON_ACQUIRE);
 }
 
@@ -348,7 +348,7 @@ step_held(struct set *set)
 	set->answered = answered >= set->need;
 	if (losses >= set->fatal)
 		set->state = LOCK_LOST;
-	look_at(set, set->state == LOCK_LOST ? lost : find_worst(set));
+	be_about(set, set->state == LOCK_LOST ? lost : find_worst(set));
 	for (size_t i = 0; set->count > 1 && i < set->count; i++)
 		lease_renew_at(&set->locks[i], renewal_at);
 	if (set->confirm_since != 0)
@@ -396,12 +396,12 @@ step_releasing(struct set *set)
 
 		if (outcome == LOCK_WAS_LOST) {
 			set->outcome = LOCK_WAS_LOST;
-			look_at(set, lock);
+			be_about(set, lock);
 		} else if (releasing || outcome == LOCK_UNCONFIRMED) {
 			set->answered = set->answered && lock->why.answered;
 			if (set->outcome == LOCK_WAS_LOST)
 				continue;
-			look_at(set, lock);
+			be_about(set, lock);
 			if (!releasing)
 				set->outcome = LOCK_UNCONFIRMED;
 		}

@@ -1,9 +1,7 @@
 #include "options/opts_check.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -13,7 +11,7 @@
 #include "base/tty.h"
 #include "lock/limit.h"
 #include "options/conf_access.h"
-#include "options/nearest.h"
+#include "options/opts_keys.h"
 #include "options/opts_table.h"
 
 #define KILL_AFTER_MAX_MS 5000 /* of the default only */
@@ -22,25 +20,11 @@
 #define CRON_OUTAGE_MS 900000 /* of --cron, if a success is found again */
 #define HOLD_TTL_MS 30000     /* until a hold is confirmed: see hold.c */
 #define REPLICAS_MAX_MS 1000  /* likewise */
-#define PLAIN_CHARACTERS             \
-	"ABCDEFGHIJKLMNOPQRSTUVWXYZ" \
-	"abcdefghijklmnopqrstuvwxyz0123456789_.:-"
-
-/* The option that asks for the action, which is not a run. */
-static enum option_id
-action_option(enum opts_action action)
-{
-	enum option_id id = 0;
-
-	while (opts_table[id].action != action)
-		id++;
-	return id;
-}
 
 static const char *
 action_name(enum opts_action action)
 {
-	return opts_table[action_option(action)].longs[0];
+	return opts_table[opts_action_option(action)].longs[0];
 }
 
 static void
@@ -61,166 +45,6 @@ refuse_both(struct settings *settings, enum option_id id, enum option_id other)
 	settings_fail(settings, id, "%s and %s exclude each other",
 	    settings_name(settings, id, letters[0]),
 	    settings_name(settings, other, letters[1]));
-}
-
-/* Given without -r. It may hold a password, so messages do not show it. */
-static bool
-is_url(const char *word)
-{
-	return word != NULL && strstr(word, "://") != NULL;
-}
-
-/* Whether this looks like the lock file of flock(1): a file that is not a
- * program or does not exist yet. */
-static bool
-is_lock_file(const char *word)
-{
-	const char *suffix = strrchr(word, '.');
-	struct stat file;
-
-	if (stat(word, &file) == 0)
-		return !S_ISREG(file.st_mode) || access(word, X_OK) == -1;
-	return strchr(word, '/') != NULL ||
-	       (suffix != NULL && strcmp(suffix, ".lock") == 0);
-}
-
-/* A name for the lock that had this file: "x" for "/var/lock/x.lock". */
-static void
-suggest_name(const char *file, char *name, size_t size)
-{
-	const char *slash = strrchr(file, '/');
-	const char *base = slash != NULL ? slash + 1 : file;
-	const char *suffix = strrchr(base, '.');
-	size_t length = strlen(base);
-
-	if (suffix != NULL &&
-	    (strcmp(suffix, ".lock") == 0 || strcmp(suffix, ".lck") == 0))
-		length = (size_t)(suffix - base);
-	if (length == 0 || length >= size ||
-	    strspn(base, PLAIN_CHARACTERS) < length)
-		snprintf(name, size, "NAME");
-	else
-		snprintf(name, size, "%.*s", (int)length, base);
-}
-
-static bool
-has_key_behind(char **rest)
-{
-	while (*rest != NULL && strcmp(*rest, "-k") != 0 &&
-	       strcmp(*rest, "--key") != 0)
-		rest++;
-	return *rest != NULL;
-}
-
-/* flock(1) has a file, or the number of a descriptor, in place of -k. */
-static void
-refuse_without_key(struct settings *settings, char **rest)
-{
-	enum opts_action action = settings->opts->action;
-	enum option_id id =
-	    action == OPTS_RUN ? OPT_KEY : action_option(action);
-	enum option_id meant;
-	const char *first = *rest, *subcommand = NULL;
-	char file[OPTS_KEY_MAX / 2], name[64];
-
-	if (action == OPTS_RUN && first != NULL)
-		subcommand = nearest_action(first, &meant);
-	if (subcommand != NULL) {
-		settings_fail(settings, meant,
-		    "no key given (did you mean --%s?)", subcommand);
-	} else if (first != NULL && *first != '\0' && rest[1] == NULL &&
-		   strspn(first, "0123456789") == strlen(first)) {
-		settings_fail(settings, id,
-		    "no key given: a lock has a name, not a file descriptor "
-		    "(-k NAME COMMAND)");
-	} else if (is_url(first)) {
-		settings_fail(settings, id,
-		    "no key given, and a URL is not a command "
-		    "(-k NAME -r URL)");
-	} else if (first != NULL && is_lock_file(first)) {
-		escape_quote(first, file, sizeof(file));
-		suggest_name(first, name, sizeof(name));
-		settings_fail(settings, id,
-		    "no key given: a lock has a name, not a file (-k %s "
-		    "instead of %s)",
-		    name, file);
-	} else if (has_key_behind(rest)) {
-		settings_fail(settings, id,
-		    "no key given: options precede the command (-k NAME "
-		    "COMMAND)");
-	} else {
-		settings_fail(settings, id, "no key given (-k NAME)");
-	}
-}
-
-static void
-check_keys(struct settings *settings, char **rest)
-{
-	struct opts *opts = settings->opts;
-	struct opts_key *end = opts->keys + opts->key_count;
-	char name[OPTS_KEY_MAX];
-
-	if (opts->key_count == 0)
-		refuse_without_key(settings, rest);
-	for (struct opts_key *key = opts->keys; key < end; key++) {
-		key->key = mem_printf("%s%s", opts->prefix, key->name);
-		if (*key->name == '\0')
-			settings_fail(settings, OPT_KEY, "the key is empty");
-		if (strlen(key->key) > OPTS_KEY_MAX)
-			settings_fail(settings, OPT_KEY,
-			    "the key is longer than %d bytes", OPTS_KEY_MAX);
-		/* The keys beside a lock's own are named so. */
-		if (strstr(key->key, ":rlk:") != NULL ||
-		    strstr(key->key, ":rlkt:") != NULL)
-			settings_fail(settings, OPT_KEY,
-			    "a key can't contain ':rlk:' or ':rlkt:'");
-		/* The job gets them one a line. */
-		if (opts->key_count > 1 && strchr(key->name, '\n') != NULL)
-			settings_fail(settings, OPT_KEY,
-			    "one of several keys can't contain a newline");
-		escape_quote(key->name, name, sizeof(name));
-		for (const struct opts_key *other = opts->keys; other < key;
-		     other++)
-			if (strcmp(other->name, key->name) == 0)
-				settings_fail(settings, OPT_KEY,
-				    "the same key is given twice: %s", name);
-		opts->names = mem_append(opts->names, '\n', key->name);
-	}
-}
-
-static char **
-shell_command(const char *text)
-{
-	char **command = mem_alloc(4 * sizeof(*command));
-	char *shell = getenv("SHELL");
-
-	command[0] = shell != NULL && *shell != '\0' ? shell : "/bin/sh";
-	command[1] = "-c";
-	command[2] = mem_strdup(text);
-	return command;
-}
-
-static void
-check_command(struct settings *settings, char **rest)
-{
-	struct opts *opts = settings->opts;
-	const char *shell = opts->shell_command;
-	const char *first = shell != NULL ? shell : *rest;
-
-	if (first == NULL)
-		settings_fail(settings, OPT_COMMAND, "no command given");
-	else if (*first == '\0')
-		settings_fail(settings, OPT_COMMAND, "the command is empty");
-	else if (shell == NULL && is_url(first))
-		settings_fail(settings, OPT_COMMAND,
-		    "a URL is not a command (-r URL names the server)");
-	else if (shell == NULL)
-		opts->command = rest;
-	else if (*rest != NULL)
-		settings_fail(settings, OPT_COMMAND,
-		    "-c takes no further arguments");
-	else
-		opts->command = shell_command(shell);
 }
 
 static void
@@ -321,7 +145,7 @@ check_check(struct settings *settings, char **rest)
 	struct opts *opts = settings->opts;
 
 	if (opts->key_count > 0)
-		check_keys(settings, rest);
+		opts_keys_check(settings, rest);
 	if (opts->server_count > 1)
 		settings_fail(settings, OPT_REDIS,
 		    "--check needs a single server: several servers keep no "
@@ -342,7 +166,7 @@ check_pause(struct settings *settings, char **rest)
 		settings_fail(settings, OPT_RESUME,
 		    "--resume takes a GLOB, not -k");
 	else if (opts->key_count > 0)
-		check_keys(settings, rest);
+		opts_keys_check(settings, rest);
 }
 
 /* What looks at one lock, or acts on it. */
@@ -351,9 +175,9 @@ check_single(struct settings *settings, char **rest)
 {
 	const struct opts *opts = settings->opts;
 
-	check_keys(settings, rest);
+	opts_keys_check(settings, rest);
 	if (opts->key_count > 1)
-		settings_fail(settings, action_option(opts->action),
+		settings_fail(settings, opts_action_option(opts->action),
 		    "--%s takes one key", action_name(opts->action));
 	if (opts->action == OPTS_FORCE_RELEASE && opts->token == NULL &&
 	    !opts->yes && !isatty(STDIN_FILENO))
@@ -374,13 +198,13 @@ check_rest(struct settings *settings, char **rest)
 	    action != OPTS_SHOW_CONFIG && action != OPTS_DOCTOR && !pauses;
 
 	if (action == OPTS_RUN) {
-		check_keys(settings, rest);
-		check_command(settings, rest);
+		opts_keys_check(settings, rest);
+		opts_keys_check_command(settings, rest);
 	} else if (opts->shell_command != NULL ||
 		   (*rest != NULL && action != OPTS_LIST &&
 		       action != OPTS_CHECK &&
 		       (opts->key_count > 0 || !needs_key))) {
-		settings_fail(settings, action_option(action),
+		settings_fail(settings, opts_action_option(action),
 		    "--%s takes no command", action_name(action));
 	} else if (action == OPTS_LIST) {
 		check_list(settings, rest);
@@ -391,7 +215,7 @@ check_rest(struct settings *settings, char **rest)
 	} else if (needs_key) {
 		check_single(settings, rest);
 	} else if (opts->key_count > 0) {
-		check_keys(settings, rest);
+		opts_keys_check(settings, rest);
 	}
 }
 

@@ -16,7 +16,7 @@ enum { HELP_COLUMN = 33 }; /* of the help texts */
 /* By its first names. The manual has the others, which are those of flock(1).
  */
 static void
-print_row(const struct opts_row *row)
+print_option(const struct opts_row *row)
 {
 	bool is_option = *row->longs[0] != '\0';
 	int width = row->shorts[0] != '\0' ? printf("  -%c, ", row->shorts[0])
@@ -46,7 +46,7 @@ opts_help_print_summary(void)
 	puts(RUNS PURPOSE);
 	for (enum option_id id = 0; id < OPT_COUNT; id++)
 		if (opts_table[id].common)
-			print_row(&opts_table[id]);
+			print_option(&opts_table[id]);
 	puts("\n"
 	     "DUR is a number with a unit, ms, s (default), min, h or d: "
 	     "1h30m.\n"
@@ -76,7 +76,7 @@ opts_help_print(void)
 			continue;
 		if (*row->section != '\0')
 			printf("%s%s:\n", id > 0 ? "\n" : "", row->section);
-		print_row(row);
+		print_option(row);
 	}
 	puts("\n"
 	     "DUR is a number with a unit, ms, s (default), min, h or d, or a "

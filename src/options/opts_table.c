@@ -347,8 +347,8 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	    .example = "--list --older-than 1h",
 	    DURATION(older_than_ms), .with = ACTION(OPTS_LIST),
 	    .with_names = "--list"},
-	[OPT_WATCH] = {.longs = {"watch"}, .argument = "DUR", .implied = "2s",
-	    .help = "show the list live on the terminal [2s]",
+	[OPT_WATCH] = {.longs = {"watch"}, .argument = "DUR", .implied = "1s",
+	    .help = "show the list live on the terminal [1s]",
 	    .example = "--list --watch=5s",
 	    BETWEEN(watch_ms, 100, NUM_DURATION_MAX_MS,
 		"from 100ms to 3653d"),
@@ -443,6 +443,16 @@ opts_row_is_in_files(const struct opts_row *row)
 {
 	return *row->longs[0] != '\0' && *row->variable != '\0' &&
 	       !row->outside;
+}
+
+enum option_id
+opts_action_option(enum opts_action action)
+{
+	enum option_id id = 0;
+
+	while (opts_table[id].action != action)
+		id++;
+	return id;
 }
 
 bool

@@ -7,7 +7,7 @@
 
 /* The next line behind this one, or NULL. */
 static const char *
-next_line(const char *line)
+next_info_line(const char *line)
 {
 	line += strcspn(line, "\r\n");
 	line += strspn(line, "\r\n");
@@ -20,7 +20,7 @@ info_text(const char *info, const char *name, char *text, size_t size)
 	size_t length = strlen(name);
 
 	text[0] = '\0';
-	for (; info != NULL; info = next_line(info))
+	for (; info != NULL; info = next_info_line(info))
 		if (strncmp(info, name, length) == 0 && info[length] == ':') {
 			info += length + 1;
 			snprintf(text, size, "%.*s", (int)strcspn(info, "\r\n"),
@@ -67,7 +67,7 @@ info_online_replicas(const char *info)
 {
 	int64_t count = info == NULL ? -1 : 0;
 
-	for (; info != NULL; info = next_line(info))
+	for (; info != NULL; info = next_info_line(info))
 		if (strncmp(info, "slave", strlen("slave")) == 0)
 			count += is_online_replica(info);
 	return count;

@@ -122,7 +122,7 @@ send_entries(struct event_hook *state, size_t command, const char *entries,
 /* Those that are for it, in the order given. message: NULL for that of the
  * event. */
 static void
-run_hooks(struct event_hook *state, enum opts_hook_event hook_event,
+hand_over_hooks(struct event_hook *state, enum opts_hook_event hook_event,
     const char *message, const struct event *event)
 {
 	const struct opts *opts = state->facts->opts;
@@ -180,7 +180,7 @@ on_acquired(struct event_hook *state, const struct event *event)
 	if (state->acquired + state->joined < state->facts->opts->key_count)
 		return;
 	if (state->acquired > 0)
-		run_hooks(state, OPTS_HOOK_ACQUIRED, state->said, event);
+		hand_over_hooks(state, OPTS_HOOK_ACQUIRED, state->said, event);
 	state->said[0] = '\0';
 }
 
@@ -191,16 +191,16 @@ on_ending(struct event_hook *state, const struct event *event)
 	enum event_outcome outcome = event_outcome(event);
 
 	if (outcome == EVENT_OUTCOME_BUSY)
-		run_hooks(state,
+		hand_over_hooks(state,
 		    event->ending == ENDING_OVERTAKEN ? OPTS_HOOK_OVERTAKEN
 						      : OPTS_HOOK_BUSY,
 		    NULL, event);
 	if (event->ending != state->facts->ending)
 		return;
 	if (outcome == EVENT_OUTCOME_LOST)
-		run_hooks(state, OPTS_HOOK_LOST, NULL, event);
+		hand_over_hooks(state, OPTS_HOOK_LOST, NULL, event);
 	if (outcome == EVENT_OUTCOME_REPLACED)
-		run_hooks(state, OPTS_HOOK_REPLACED, NULL, event);
+		hand_over_hooks(state, OPTS_HOOK_REPLACED, NULL, event);
 	event_text_format(event, state->facts->opts, state->reason,
 	    sizeof(state->reason));
 }
@@ -219,9 +219,9 @@ on_ended(struct event_hook *state, const struct event *event)
 		    sizeof(state->reason));
 	if (state->acquired > 0 && facts->freed_at != 0 &&
 	    !facts_say_lost(facts))
-		run_hooks(state, OPTS_HOOK_RELEASED, state->said, event);
+		hand_over_hooks(state, OPTS_HOOK_RELEASED, state->said, event);
 	if (event_outcome(event) == EVENT_OUTCOME_FAILURE)
-		run_hooks(state, OPTS_HOOK_FAILED, state->reason, event);
+		hand_over_hooks(state, OPTS_HOOK_FAILED, state->reason, event);
 }
 
 static void
@@ -232,21 +232,21 @@ hook_on_event(void *arg, const struct event *event)
 	switch (event->type) {
 	case EVENT_WAITING:
 		if (!state->waited)
-			run_hooks(state, OPTS_HOOK_WAITING, NULL, event);
+			hand_over_hooks(state, OPTS_HOOK_WAITING, NULL, event);
 		state->waited = true;
 		break;
 	case EVENT_WAITS_PAUSE:
-		run_hooks(state, OPTS_HOOK_PAUSED, NULL, event);
+		hand_over_hooks(state, OPTS_HOOK_PAUSED, NULL, event);
 		break;
 	case EVENT_ACQUIRED:
 	case EVENT_JOINED:
 		on_acquired(state, event);
 		break;
 	case EVENT_HELD_LONG:
-		run_hooks(state, OPTS_HOOK_SLOW, NULL, event);
+		hand_over_hooks(state, OPTS_HOOK_SLOW, NULL, event);
 		break;
 	case EVENT_RENEWAL_FAILED:
-		run_hooks(state, OPTS_HOOK_LOSING, NULL, event);
+		hand_over_hooks(state, OPTS_HOOK_LOSING, NULL, event);
 		break;
 	case EVENT_RELEASED:
 	case EVENT_KEPT:

@@ -197,7 +197,7 @@ kill_hooks(struct runner *self)
 /* --- the runner ------------------------------------------------------- */
 
 static _Noreturn void
-leave(const struct runner *self)
+end_runner(const struct runner *self)
 {
 	size_t lost = self->count + self->dropped;
 
@@ -221,7 +221,7 @@ next_at(const struct runner *self)
 }
 
 static void
-wait_for_events(struct runner *self)
+await_orders(struct runner *self)
 {
 	int64_t at = clock_min(self->end_at, next_at(self));
 	int64_t left = at == CLOCK_NEVER ? -1 : at - clock_now();
@@ -250,23 +250,23 @@ run_hooks(struct runner *self)
 				log_warnx("hooks left processes running, which "
 					  "are killed");
 			kill_hooks(self);
-			leave(self);
+			end_runner(self);
 		}
 		if (self->order == NULL && self->first != NULL)
 			start_next(self);
 		else if (self->ended && !any)
-			leave(self);
+			end_runner(self);
 		else if (clock_now() >= next_at(self))
 			kill_hooks(self);
 		else
-			wait_for_events(self);
+			await_orders(self);
 	}
 }
 
 /* All but the socket and stderr: hooks must not keep a pipe, a lock of flock(1)
  * or a deleted file of the caller open. */
 static int
-close_others(int sock)
+close_inherited(int sock)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	int flags = fcntl(STDERR_FILENO, F_GETFD);
@@ -308,7 +308,7 @@ hook_runner_main(int sock, const struct hook_command *commands, size_t count)
 	secret_wipe_stack();
 	prctl(PR_SET_NAME, "rlockrun-hooks");
 	setsid();
-	if (close_others(sock) == -1 || prepare(&self) == -1 ||
+	if (close_inherited(sock) == -1 || prepare(&self) == -1 ||
 	    descendants_adopt_orphans() == -1) {
 		log_warnx("cannot run hooks: %s", descendants_strerror(errno));
 		_exit(EXIT_FAILURE);

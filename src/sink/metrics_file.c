@@ -86,7 +86,7 @@ remove_dead_runs(const struct metrics_file *file, struct metrics *metrics)
 
 /* If there are too many, this one is not recorded. */
 static void
-add_run(struct metrics_file *file, struct metrics *metrics,
+enter_run(struct metrics_file *file, struct metrics *metrics,
     const struct metrics_run *run)
 {
 	bool used[METRICS_RUNS_MAX + 1] = {false};
@@ -220,7 +220,7 @@ merge(struct metrics_file *file)
 	metrics_add(&metrics, &file->written);
 	remove_dead_runs(file, &metrics);
 	if (file->run.since_ms != 0)
-		add_run(file, &metrics, &file->run);
+		enter_run(file, &metrics, &file->run);
 	metrics_count_runs(&metrics, clock_epoch());
 	file->length =
 	    metrics_text_write(&metrics, file->label, file->text, file->room);

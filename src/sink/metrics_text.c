@@ -310,7 +310,7 @@ read_digits(const char **at, int64_t max, int64_t *number)
 
 /* The rest of the line. */
 static bool
-read_number(const char *at, enum unit unit, int64_t *value)
+read_value(const char *at, enum unit unit, int64_t *value)
 {
 	int64_t number, part = 0;
 
@@ -354,8 +354,8 @@ is_later(const char *at, const char *label)
 		if (!skip_letters(&at) || !match(&at, "=\"") ||
 		    !skip_letters(&at) || !match(&at, "\""))
 			return false;
-	return match(&at, "} ") && (read_number(at, UNIT_COUNT, &number) ||
-				       read_number(at, UNIT_SECONDS, &number));
+	return match(&at, "} ") && (read_value(at, UNIT_COUNT, &number) ||
+				       read_value(at, UNIT_SECONDS, &number));
 }
 
 /* They usually come in order: *next is the one that is tried first. */
@@ -374,7 +374,7 @@ read_sample(struct metrics *metrics, const char *label, const char *line,
 		while (sample.parts[i] != NULL && match(&at, sample.parts[i]))
 			i++;
 		if (sample.parts[i] == NULL)
-			return read_number(at, sample.unit,
+			return read_value(at, sample.unit,
 			    &metrics->values[value]);
 	}
 	return is_later(line, label);
@@ -395,7 +395,7 @@ read_comment(struct metrics *metrics, const char *line)
 	run.byte = (int)byte;
 	run.holds = match(&line, " holds ");
 	if ((!run.holds && !match(&line, " waits ")) ||
-	    !read_number(line, UNIT_COUNT, &run.since_ms))
+	    !read_value(line, UNIT_COUNT, &run.since_ms))
 		return false;
 	for (size_t i = 0; i < metrics->run_count; i++)
 		if (metrics->runs[i].byte == run.byte)

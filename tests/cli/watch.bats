@@ -203,8 +203,8 @@ has_ended() {
 		os.read(terminal, 100)
 		task = "/proc/%d/task/%d/children" % (pid, pid)
 		while True:
-		    child = int(open(task).read())
-		    if "tty_write" in open("/proc/%d/stack" % child).read():
+		    child = open(task).read().strip()
+		    if child and "tty_write" in open("/proc/%s/stack" % child).read():
 		        break
 		    time.sleep(0.01)
 		os.kill(pid, 15)

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import termios
+import threading
 import time
 
 from servers import ask
@@ -50,6 +51,7 @@ class Case:
         self.tracer = Tracer(code, calls, numbers, fault)
         self.beside = []
         self.terminal = None
+        self.shown = b""
 
     # --- the means of scenes ----------------------------------------------
 
@@ -140,7 +142,8 @@ class Case:
         if self.scene.terminal:
             master, slave = pty.openpty()
             self.terminal = os.ttyname(slave)
-            os.write(master, self.scene.types.encode())
+            typist = threading.Thread(target=self.type, args=[master])
+            typist.start()
         began = time.monotonic()
         self.tracer.start(self.arguments(), self.enter)
         self.ended = self.tracer.run(began + LIMIT, LINGER)
@@ -151,14 +154,22 @@ class Case:
             self.roles = sorted({tracee.role for tracee in self.tracer.tracees.values()})
             self.tracer.kill()
         if master is not None:
+            os.write(slave, self.scene.awaits)
+            typist.join()
             os.set_blocking(master, False)
             self.read_terminal(master)
             os.close(master)
             os.close(slave)
         self.look()
 
+    def type(self, master):
+        """Types what the scene does, when the terminal shows what it awaits."""
+        while self.scene.awaits not in self.shown:
+            self.shown += os.read(master, 1 << 16)
+        os.write(master, self.scene.types.encode())
+
     def read_terminal(self, master):
-        text = b""
+        text = self.shown
         try:
             # What was typed and what was written may come in several pieces.
             while piece := os.read(master, 1 << 16):

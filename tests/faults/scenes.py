@@ -39,6 +39,7 @@ class Scene:
         self.only = more.get("only", "")  # this phase
         self.terminal = more.get("terminal", False)
         self.types = more.get("types", "")  # at the terminal
+        self.awaits = more.get("awaits", b"")  # until it shows that
         self.closed = more.get("closed", False)  # stdin is
         self.memory = more.get("memory", False)  # each allocation asks the kernel
         self.leaves = more.get("leaves", False)  # processes may outlive the run
@@ -319,7 +320,7 @@ SCENES = [
           statuses=(75,), keeps=True),
     Scene("resume", action=["--resume"], before=paused, status=0),
     Scene("watch", action=["--list", "--watch"], before=other_run(), status=0,
-          statuses=(64,), terminal=True, types="q"),
+          statuses=(64,), terminal=True, types="q", awaits=b"held, "),
     Scene("doctor", action=["--doctor"], before=sinks("log"), status=1,
           statuses=(69, 71, 77)),
     Scene("doctor-syslog", action=["--doctor"], before=sinks("syslog"), status=1,
@@ -345,7 +346,7 @@ SCENES = [
     Scene("memory-hook", HOOK, job=SHORT, memory=True),
     Scene("memory-list", action=["--list"], before=other_run(), status=0, memory=True),
     Scene("memory-watch", action=["--list", "--watch"], before=other_run(), status=0,
-          statuses=(64,), terminal=True, types="q", memory=True),
+          statuses=(64,), terminal=True, types="q", awaits=b"held, ", memory=True),
     Scene("memory-show-config", action=["--show-config"], before=configuration, status=0,
           memory=True),
     Scene("memory-list-cluster", action=["--list"], before=other_run(), status=0,

@@ -207,7 +207,7 @@ class Tracer:
     def role_of_child(self, parent):
         roles = {"job/guard.c": "guard", "job/supervisor.c": "command",
                  "redis/resolve.c": "resolver", "sink/hooks.c": "runner",
-                 "sink/hook_runner.c": "hook"}
+                 "sink/hook_runner.c": "hook", "admin/watch.c": "view"}
         return roles.get(parent.site.file if parent.site else "", "other")
 
     def on_command(self, pid):

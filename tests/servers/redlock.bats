@@ -306,6 +306,18 @@ restarts_empty() {
 	wait_until has_no_keys 3
 }
 
+@test "a release that one server confirms, as another one never had the lock" {
+	use 1 2 3
+	on 3 set "$KEY" other px 100000
+	hold
+	with_signal 2 STOP
+	touch "done"
+	exits_with 0 "$PID"
+	[[ ! -s $ERR ]]
+	with_signal 2 CONT
+	wait_until none_of_ours 1 2
+}
+
 # own_replicated_nodes: three of this test alone, each with a replica, whose folder is r1,
 # r2 or r3.
 own_replicated_nodes() {

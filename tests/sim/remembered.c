@@ -119,7 +119,8 @@ is_ending_of(enum ending_reason ending, enum reason reason)
 	}
 }
 
-/* Whether that one can be the cause. */
+/* Whether that one can be the cause: not the run itself, unless a request of it
+ * may have arrived once more after its success. */
 static bool
 is_cause(const struct note *note, const char *key)
 {
@@ -128,7 +129,7 @@ is_cause(const struct note *note, const char *key)
 
 	if (by == NULL)
 		return !note->has_host;
-	if (by == note->who)
+	if (by == note->who && !known_has_repeated())
 		return false;
 	if (note->reason == PAUSED && !actor_has_word(by, "--pause"))
 		return false;

@@ -150,6 +150,12 @@ static const struct scripted_row orders[] = {
 	"replaceable", "start granted +10500 2:silent 3:renewed",
 	"try =acquiring =held until@29698 @1000 order @10500 renew! "
 	"until@40198"),
+    ROW("a look that is redirected too often harms no renewal, either",
+	"replaceable",
+	"start granted +10500 2:refused-again 4:refused-again 5:refused-again "
+	"6:refused-again 7:refused-again 8:refused-again 3:renewed",
+	"try =acquiring =held until@29698 @1000 order @10500 renew! order! "
+	"order! order! order! order! until@40198"),
     ROW("a look that fails is repeated", "replaceable",
 	"start granted +1000 silent +1000 -ERR_x +1000",
 	"try =acquiring =held until@29698 @1000 order @2000 order @3000 order"),

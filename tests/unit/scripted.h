@@ -330,6 +330,8 @@ deliver(struct sent *sent, struct reply *reply)
 	reply->tag = sent->tag;
 	reply->label = "S";
 	reply->sent_at = sent->at;
+	if (reply->value != NULL && sent->at == CLOCK_NEVER)
+		reply->sent_at = scripted.now; /* it was written meanwhile */
 	sent->answered = true;
 	sent->on_reply(sent->arg, reply);
 }
@@ -496,7 +498,8 @@ answer_few(struct sent *sent)
 }
 
 /* Others: `silent` it may have been run, or not; `permanent` nor will the next;
- * `again` it has not, and is asked the same once more; `few` too few replicas;
+ * `again` it has not, and is asked the same once more, `refused-again` by a
+ * server that has refused the login; `few` too few replicas;
  * `ring` the doorbell; `nonsense` no answer to that question; `-ERR_text` an
  * error, `no:-ERR_text` the refusal of the login. */
 static inline void
@@ -506,6 +509,9 @@ answer_word(const char *word)
 	static const struct answer ring = {.outcome = ANSWER_NONE};
 	struct reply again = {.kind = REPLY_ERROR,
 	    .error = "NOSCRIPT",
+	    .again = AGAIN_AS_TEXT};
+	struct reply refused_again = {.kind = REPLY_NO_ACCESS,
+	    .error = "NOPERM no permission",
 	    .again = AGAIN_AS_TEXT};
 	char words[100];
 	size_t length = 0;
@@ -521,6 +527,8 @@ answer_word(const char *word)
 		answer_none(sent, *word == 'p');
 	else if (strcmp(word, "again") == 0)
 		deliver(sent, &again);
+	else if (strcmp(word, "refused-again") == 0)
+		deliver(sent, &refused_again);
 	else if (strcmp(word, "few") == 0)
 		answer_few(sent);
 	else if (strcmp(word, "ring") == 0 || strcmp(word, "nonsense") == 0)
@@ -719,7 +727,7 @@ play(const struct scripted_row *row)
 	is_text(scripted.trace, row->trace, row->what);
 	if (lock.release.unrecorded)
 		snprintf(lock.why.text, sizeof(lock.why.text),
-		    "unrecorded: %.1000s", lock.why.no_history);
+		    "unrecorded: %.1000s", lock.why.costs);
 	if (row->error != NULL && strstr(lock.why.text, row->error) == NULL)
 		is_text(lock.why.text, row->error, "  its error");
 	lock_fini(&lock);

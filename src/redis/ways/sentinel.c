@@ -61,7 +61,7 @@ connect_all(struct sentinel *sentinel, struct loop *loop)
 }
 
 static void
-end(void *arg)
+sentinel_end(void *arg)
 {
 	struct sentinel *sentinel = arg;
 
@@ -72,7 +72,7 @@ end(void *arg)
 }
 
 static void *
-begin(struct way *way, struct loop *loop, const struct endpoint *url,
+sentinel_begin(struct way *way, struct loop *loop, const struct endpoint *url,
     const char *key)
 {
 	struct sentinel *sentinel = calloc(1, sizeof(*sentinel));
@@ -86,7 +86,7 @@ begin(struct way *way, struct loop *loop, const struct endpoint *url,
 	sentinel->found_at = CLOCK_NEVER;
 	if (connect_all(sentinel, loop) == 0)
 		return sentinel;
-	end(sentinel);
+	sentinel_end(sentinel);
 	return NULL;
 }
 
@@ -319,8 +319,8 @@ cancel_asking(void *arg)
 	way_drop(sentinel->ways[sentinel->asked]);
 }
 
-const struct way_kind way_sentinels = {.begin = begin,
-    .end = end,
+const struct way_kind way_sentinels = {.begin = sentinel_begin,
+    .end = sentinel_end,
     .locate = start_asking,
     .cancel = cancel_asking,
     .greeting = {.command = "ROLE", .judge = judge_role},

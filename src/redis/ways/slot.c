@@ -17,7 +17,8 @@ struct slot {
 	struct cluster cluster;
 	struct way *owner;
 	struct way *other; /* to where ASK has pointed */
-	struct cluster_node other_node, asked_node; /* its end, and the next */
+	struct cluster_node other_node,
+	    asked_node; /* its slot_end, and the next */
 	bool moved; /* the owner has, and its connection is still the old one */
 	int64_t greeting_ms;
 	size_t missed; /* so many nodes, since an owner answered */
@@ -83,7 +84,7 @@ judge_mode(void *arg, const struct value *value)
 
 /* An empty host in a redirect is that of the node which sent it. */
 static enum again
-follow(struct slot *slot, const struct way *from, const char *error)
+heed_redirect(struct slot *slot, const struct way *from, const char *error)
 {
 	struct cluster_node to;
 	enum cluster_redirect redirect =
@@ -106,7 +107,7 @@ static enum again
 heed_owner(void *arg, const char *error)
 {
 	struct slot *slot = arg;
-	enum again again = follow(slot, slot->owner, error);
+	enum again again = heed_redirect(slot, slot->owner, error);
 
 	slot->failed = 0;
 	if (again != AGAIN_NO || slot->moved)
@@ -125,7 +126,7 @@ static enum again
 heed_other(void *arg, const char *error)
 {
 	struct slot *slot = arg;
-	enum again again = follow(slot, slot->other, error);
+	enum again again = heed_redirect(slot, slot->other, error);
 
 	if (again == AGAIN_AT_OWNER)
 		way_leave(slot->owner);
@@ -165,7 +166,7 @@ static const struct way_kind way_asked = {.locate = start_other,
 /* --- set-up and end ---------------------------------------------------- */
 
 static void
-end(void *arg)
+slot_end(void *arg)
 {
 	struct slot *slot = arg;
 
@@ -176,7 +177,7 @@ end(void *arg)
 }
 
 static void *
-begin(struct way *way, struct loop *loop, const struct endpoint *url,
+slot_begin(struct way *way, struct loop *loop, const struct endpoint *url,
     const char *key)
 {
 	struct slot *slot = calloc(1, sizeof(*slot));
@@ -192,7 +193,7 @@ begin(struct way *way, struct loop *loop, const struct endpoint *url,
 	if (cluster_init(&slot->cluster, url, number) == 0 &&
 	    slot->other != NULL)
 		return slot;
-	end(slot);
+	slot_end(slot);
 	return NULL;
 }
 
@@ -257,8 +258,8 @@ asked(void *arg)
 /* ASKING costs a node nothing, as it holds for one command, here CLIENT
  * SETNAME, and a server outside a cluster refuses it. (Valkey 8 accepts
  * READWRITE anywhere.) */
-const struct way_kind way_slot = {.begin = begin,
-    .end = end,
+const struct way_kind way_slot = {.begin = slot_begin,
+    .end = slot_end,
     .locate = start,
     .greeting = {.command = "ASKING", .judge = judge_mode, .permanent = true},
     .heed = heed_owner,
