@@ -719,7 +719,7 @@ end:	do
 	:: job_ends(D)
 	:: job_ends(E)
 	/* The hook runner ends, of a kill -9 or because its job is done.
-	 * src: sink/hook_runner.c leave */
+	 * src: sink/hook_runner.c end_runner */
 	:: d_step { state[R] == ALIVE || state[R] == DYING -> end_process(R) }
 
 	/* world: the clock */

@@ -82,7 +82,8 @@ local orders = {
     while ends[math.floor(time / 1000)] do
       time = (math.floor(time / 1000) + 1) * 1000
     end
-    replies[#replies + 1], replies[#replies + 2] = 0, string.format('%.0f', time)
+    replies[#replies + 1] = 0
+    replies[#replies + 1] = string.format('%.0f', time)
   end,
   ask = ask,
   ['do'] = function(words)
