@@ -282,8 +282,7 @@ acquire_forget_outer(struct lock *lock, const struct lock_news *news)
 static void
 note_error(struct lock *lock, const struct lock_news *news)
 {
-	contact_note_error(lock, "error from", news->heard->reply.label,
-	    news->heard->reply.error);
+	contact_note_trouble(lock, news->heard);
 	lock->why.answered = false;
 }
 
@@ -344,8 +343,7 @@ acquire_fail(struct lock *lock, const struct lock_news *news)
 void
 acquire_back_off(struct lock *lock, const struct lock_news *news)
 {
-	lock->why.answered = false;
-	contact_note_trouble(lock, news->heard);
+	note_error(lock, news);
 	if (news->heard->verdict != VERDICT_AGAIN && lock->config->wait)
 		lock->pace.silent_since = 0;
 	try_later(lock);

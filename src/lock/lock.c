@@ -336,10 +336,10 @@ lock_init(struct lock *lock, struct loop *loop,
 void
 lock_fini(struct lock *lock)
 {
-	if (lock->loop != NULL)
+	if (lock->loop != NULL) {
 		loop_timer_remove(lock->loop, &lock->timer);
-	if (lock->loop != NULL)
 		loop_timer_remove(lock->loop, &lock->order.timer);
+	}
 	way_free(lock->links[0].way);
 	way_free(lock->links[1].way);
 	claim_fini(&lock->claim);

@@ -403,8 +403,7 @@ release_behind(struct lock *lock, const struct lock_news *news)
 bool
 release_is_unsent(const struct lock *lock)
 {
-	if (lock_phase(lock) != LOCK_RELEASING)
-		return false;
-	return way_is_up(lock->link->way) ? lock->vote.is_out
-					  : lock->lease.acquired_at != 0;
+	return lock_phase(lock) == LOCK_RELEASING &&
+	       (way_is_up(lock->link->way) ? lock->vote.is_out
+					   : lock->lease.acquired_at != 0);
 }

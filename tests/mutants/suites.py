@@ -92,7 +92,7 @@ FIRST = {
     "src/job/process.c": ["job/kernels", "job/groups"],
     "src/job/signals.c": ["job/signals"],
     "src/job/supervisor.c": ["job/guard", "job/signals", "job/guard_lost"],
-    "src/job/terminal.c": ["job/terminal", "job/tty"],
+    "src/job/terminal.c": ["job/terminal", "job/tty", "queue/waiters"],
     "src/run/command.c": ["job/job", "lock/several", "lock/nested"],
     "src/run/hold.c": ["lock/hold"],
     "src/run/watch.c": ["job/limits", "lock/lease", "lock/several"],

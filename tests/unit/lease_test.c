@@ -101,7 +101,7 @@ static const struct scripted_row silence[] = {
 	"try =acquiring =held until@29698 @10500 renew! @11700 renew-again!"),
     ROW("too few replicas: tried again", "replicas",
 	"start granted +10500 few +100 renewed",
-	"try =acquiring =held until@29698 @10500 renew! @10600 renew! "
+	"try =acquiring =held until@29698 @10500 renew! doubt @10600 renew! "
 	"until@40298"),
     ROW("a vote is asked for again when its time is over", "vote",
 	"start granted +3150 +1000 silent +100 renewed",
