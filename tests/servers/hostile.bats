@@ -154,3 +154,17 @@ while True:
 	run -69 rl -n touch ran
 	[[ ${#lines[@]} == 1 && ${#output} -lt 1000 && ! -e ran ]]
 }
+
+@test "--on-unavailable: replies that are none count as no server, an error does not" {
+	through "answer:EVAL/acquire::+OK"
+	run -75 rl --on-unavailable skip --server-timeout 0.2 touch ran
+	[[ $output == *"unexpected answer from "*"; command not started" ]]
+	run -0 rl --cron --on-unavailable skip --server-timeout 0.2 touch ran
+	[[ -z $output && ! -e ran ]]
+	rules "answer:EVAL/acquire::-ERR it stays"
+	run -69 rl --on-unavailable skip touch ran
+	run -69 rl --cron --on-unavailable skip touch ran
+	[[ ${#lines[@]} == 1 && $output == *"ERR it stays; command not started" ]]
+	run -69 rl --on-unavailable run touch ran
+	[[ ! -e ran ]]
+}
