@@ -92,7 +92,7 @@ rules_of_default() {
 	rules_of_default off
 	as_locker acl setuser locker -acl
 	doctor 0 -k "$KEY"
-	found replay note "not checked: whether user default may replay the append-only file" "+acl|dryrun"
+	found replay unknown "does not say whether user default may replay the append-only file" "+acl|dryrun"
 	stop_server "$PWD/own"
 	# A server that stores snapshots replays nothing, yet.
 	rules_of_default off
@@ -294,13 +294,13 @@ is_settled_replica() {
 	replicated_server 1
 	at p0 acl setuser locker on '>v' '~*' '&*' +@all
 	doctor 0 -r "unix://locker:v@$PWD/p0/s"
-	found reach note "not checked: " "check the user"
+	found reach unknown "the server refuses us: " "check the user"
 	at p1 acl setuser locker on '>v' '~*' '&*' +@all
 	doctor 0 -r "unix://locker:v@$PWD/p0/s"
 	[[ $(problems) == note:replicas ]]
 	kill -STOP "$(<p1/pid)"
 	doctor 0 --server-timeout 300ms -r "unix://locker:v@$PWD/p0/s"
-	found reach note "not checked: "
+	found reach unknown ""
 	kill -CONT "$(<p1/pid)"
 }
 
