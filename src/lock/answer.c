@@ -282,23 +282,6 @@ answer_read(struct answer *answer, enum answer_to asked,
 	return false;
 }
 
-enum answer_vote
-answer_vote(const struct answer *answer)
-{
-	switch (answer->outcome) {
-	case ANSWER_NONE:
-		return ANSWER_ABSENT;
-	case ANSWER_GRANTED:
-	case ANSWER_RENEWED:
-	case ANSWER_FREED:
-	case ANSWER_LEFT:
-	case ANSWER_KEPT:
-		return ANSWER_YES;
-	default:
-		return ANSWER_NO;
-	}
-}
-
 bool
 answer_is_ring(const struct value *reply)
 {

@@ -104,10 +104,6 @@ struct answer {
 bool answer_read(struct answer *answer, enum answer_to asked,
     const struct value *reply);
 
-/* How a server votes by its answer. */
-enum answer_vote { ANSWER_NO, ANSWER_YES, ANSWER_ABSENT };
-enum answer_vote answer_vote(const struct answer *answer);
-
 /* Whether a doorbell was rung, by the reply to BLPOP, and not the time over. */
 bool answer_is_ring(const struct value *reply);
 

@@ -74,7 +74,7 @@ check_answer(const struct value *reply, enum answer_to asked)
 	struct waiter waiter;
 
 	if (!answer_read(&read, asked, reply)) {
-		require(answer_vote(answer) == ANSWER_ABSENT);
+		require(answer->outcome == ANSWER_NONE);
 		return false;
 	}
 	check_waiters(&answer->to_notify);
@@ -83,7 +83,7 @@ check_answer(const struct value *reply, enum answer_to asked)
 	check_number(answer->ticket);
 	require(answer->start >= 0 && answer->life_ms >= 0);
 	require(*answer->head == '\0' || waiter_parse(&waiter, answer->head));
-	require(answer_vote(answer) != ANSWER_ABSENT);
+	require(answer->outcome != ANSWER_NONE);
 	if (asked == ANSWER_TO_TRY && answer->outcome == ANSWER_BUSY)
 		check_busy(answer);
 	return true;

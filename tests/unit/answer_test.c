@@ -398,19 +398,18 @@ test_renewals(void)
 {
 	static const struct {
 		const char *wire;
-		int vote; /* or -1: no answer */
-	} rows[] = {{":0\r\n", ANSWER_NO}, {":1\r\n", ANSWER_YES},
-	    {":2\r\n", ANSWER_YES}, {":-1\r\n", -1}, {"+1\r\n", -1},
-	    {"*1\r\n:1\r\n", -1}, {"$-1\r\n", -1}};
+		enum answer_outcome outcome;
+	} rows[] = {{":0\r\n", ANSWER_NOT_OURS}, {":1\r\n", ANSWER_RENEWED},
+	    {":2\r\n", ANSWER_RENEWED}, {":-1\r\n", ANSWER_NONE},
+	    {"+1\r\n", ANSWER_NONE}, {"*1\r\n:1\r\n", ANSWER_NONE},
+	    {"$-1\r\n", ANSWER_NONE}};
 	struct answer answer;
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		void *reply = parse(rows[i].wire);
-		int vote = answer_read(&answer, ANSWER_TO_RENEWAL, reply)
-			       ? (int)answer_vote(&answer)
-			       : -1;
 
-		is_int(vote, rows[i].vote, "a renewal");
+		answer_read(&answer, ANSWER_TO_RENEWAL, reply);
+		is_int(answer.outcome, rows[i].outcome, "a renewal");
 		freeReplyObject(reply);
 	}
 }
@@ -425,7 +424,7 @@ test_release(void)
 	ok(answer_read(&answer, ANSWER_TO_RELEASE, freed) && answer.unrecorded,
 	    "a release whose end could not be recorded");
 	is_text(answer.head, WAITER, "  who is to be rung");
-	is_int(answer_vote(&answer), ANSWER_YES, "  its vote");
+	is_int(answer.outcome, ANSWER_FREED, "  the lock is free");
 	ok(answer_read(&answer, ANSWER_TO_RELEASE, kept) && !answer.unrecorded,
 	    "one that is recorded");
 	is_int(answer.kept_ms, 5000, "  kept for so long");
@@ -517,7 +516,7 @@ test_values(void)
 		freeReplyObject(reply);
 	}
 	ok(!answer_read(&answer, ANSWER_TO_TRY, NULL) &&
-		answer_vote(&answer) == ANSWER_ABSENT,
+		answer.outcome == ANSWER_NONE,
 	    "no reply");
 }
 
