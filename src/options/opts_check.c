@@ -312,7 +312,7 @@ check_sinks(struct settings *settings)
 
 /* It is part of each renewal, of which several must fit into a ttl. */
 static void
-check_replicas(struct settings *settings)
+check_wait_replicas(struct settings *settings)
 {
 	struct opts *opts = settings->opts;
 
@@ -515,5 +515,5 @@ opts_check(struct settings *settings, char **rest)
 	check_policies(settings);
 	fill_defaults(settings);
 	check_tls(settings);
-	check_replicas(settings);
+	check_wait_replicas(settings);
 }
