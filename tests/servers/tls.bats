@@ -113,7 +113,6 @@ dotted() {
 	SSL_CERT_DIR=$PWD/folder SSL_CERT_FILE=$PWD/pipe run -0 rl true
 }
 
-# bats test_tags=night
 @test "an authority of the system's file that the folder has another of that name for" {
 	unset RLOCKRUN_TLS_CA
 	mkdir folder
