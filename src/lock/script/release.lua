@@ -123,9 +123,12 @@ local kept_ms = (code == 3 or not is_ours) and keep(keep_ms) or 0
 if code == 1 then free() elseif kept_ms > 0 then code = 3 end
 if failed then return failed end
 
--- The run had lost its lock, and the next one has filed it without an end. Its
--- success counts, unless a later run has had one, and so does the one with its
--- id. 1 if the list lacks the run.
+local is_late = string.find(mode, '1', 1, true) and run ~= ''
+
+-- The run had lost its lock, and the next one has filed it without an end; or it
+-- has left the lock, and the list may have refused it. Its success counts, unless
+-- a later run has had one, and so does the one with its id. 1 if the list lacks
+-- the run.
 local function report_late()
   local function is_newer(success)
     local fence = tonumber(string.match(success or '', '^%d+ (%d+)')) or 0
@@ -156,7 +159,7 @@ local function record_end()
     or string.sub(text, 1, #token + 1) == token .. ' ' then
     return record(mark and token .. mark .. ' ' .. run or '')
   end
-  return status and not is_ours and report_late() or 0
+  return status and (not is_ours or is_late) and report_late() or 0
 end
 
 -- Notes that the wait is over, and who holds the lock: the entry of that one,
@@ -180,7 +183,6 @@ local function note_wait()
   end
 end
 
-local is_late = string.find(mode, '1', 1, true) and run ~= ''
 local unrecorded = (is_ours or is_late) and record_end() or 0
 if (ARGV[12] or '') ~= '' then note_wait() end
 if more == 0 or code == 2 then return {code, unrecorded, kept_ms, ''} end
