@@ -316,6 +316,12 @@ oracle_on_refusals(int64_t until)
 		stage.refused_until = until;
 }
 
+int64_t
+oracle_refused_until(void)
+{
+	return stage.refused_until;
+}
+
 void
 oracle_on_foreign(const char *key, bool holds)
 {

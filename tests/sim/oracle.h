@@ -35,6 +35,7 @@ void oracle_on_key(const struct actor *actor, const char *key, bool exists);
 void oracle_on_theft(struct node *node, const char *key);
 /* A server refuses some commands until then: a nested run may not join. */
 void oracle_on_refusals(int64_t until);
+int64_t oracle_refused_until(void);
 /* A client of another library holds the lock of that key, or no longer does. */
 void oracle_on_foreign(const char *key, bool holds);
 

@@ -9,6 +9,7 @@
 #include "guarded.h"
 #include "known.h"
 #include "node.h"
+#include "oracle.h"
 #include "run/event.h"
 
 enum { NOTES = 16, WORD = 32 };
@@ -175,7 +176,8 @@ check_truth(const struct actor *actor, const char *key, const struct note *note)
 
 /* --- what has happened is shown ------------------------------------------ */
 
-/* A server must know that this run was skipped. */
+/* A server must know that this run was skipped: it refuses no command, as HSET
+ * would leave the note. */
 static bool
 is_noted(const struct actor *run, const char *key)
 {
@@ -183,6 +185,7 @@ is_noted(const struct actor *run, const char *key)
 	       actor_has_key(run, key) && run->opts->key_count == 1 &&
 	       run->outer == NULL && !run->is_plain && !known_has_majority() &&
 	       !known_has_lost(0) && !known_has_stepped(0) &&
+	       run->ended_at > oracle_refused_until() &&
 	       (world.calm ||
 		   (known_servers() == ONE && run->ending != ENDING_WAIT_OVER));
 }
