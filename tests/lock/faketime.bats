@@ -12,9 +12,6 @@ setup_file() {
 	for LIBRARY in /usr/lib*/faketime/libfaketime.so.1 /usr/lib/*/faketime/libfaketime.so.1; do
 		[[ ! -e $LIBRARY ]] || break
 	done
-	[[ -e $LIBRARY ]] || not_here 'no libfaketime'
-	file "$RLOCKRUN" | grep -q 'statically' && not_here 'nothing can be preloaded'
-	[[ $RLOCKRUN != */asan/* ]] || not_here 'libfaketime hangs before main under a sanitizer'
 	start_suite_server
 }
 
@@ -22,6 +19,9 @@ teardown_file() { stop_suite_server; }
 
 setup() {
 	begin_test
+	[[ -e $LIBRARY ]] || not_here 'no libfaketime'
+	file "$RLOCKRUN" | grep -q 'statically' && not_here 'nothing can be preloaded'
+	[[ $RLOCKRUN != */asan/* ]] || not_here 'libfaketime hangs before main under a sanitizer'
 	TIMES=('-1d' '+1d' '+0 x0.01' '+0 x100' '+0')
 }
 
