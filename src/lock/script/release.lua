@@ -163,13 +163,15 @@ local function record_end()
 end
 
 -- Notes that the wait is over, and who holds the lock: the entry of that one,
--- '-' of a foreign client, nobody if others are queued. Where PEXPIRE is denied,
--- nothing stays without a life.
+-- '-' of a foreign client, nobody if others are queued or all leases are over.
+-- Where PEXPIRE is denied, nothing stays without a life.
 local function note_wait()
   local holder, field, by = call('GET', lock), 'h', ''
   if type(holder) == 'table' then
     holder = call('ZRANGE', lock, -1, -1)[1]
     field = 'h:' .. (holder or '')
+    local till = holder and tonumber(call('ZSCORE', lock, holder))
+    if till and till < now then holder = nil end
   end
   if holder then
     local text = call('HMGET', info, field)[1] or ''
