@@ -258,17 +258,22 @@ check_shown_status(const struct actor *actor, const char *key)
 		check_status_line(actor, key, line);
 }
 
-/* --list finds a lock by the record of its holder, which somebody has deleted.
- */
+/* --list finds a lock by the record of its holder, which somebody has deleted,
+ * or the server has not written: as it was used without helper keys, or kept
+ * when it refused the end. */
 static bool
 is_out_of_sight(const char *key, const struct actor *actor)
 {
 	int64_t at = seen_of(world_format("{%s}:rlk:i", key))->stolen_at;
 
-	for (int i = 0; i < actor_count(); i++)
-		if (actor_number(i)->is_plain &&
-		    actor_has_key(actor_number(i), key))
+	for (int i = 0; i < actor_count(); i++) {
+		const struct actor *other = actor_number(i);
+		bool keeps = other->opts != NULL && other->is_unconfirmed &&
+			     other->opts->min_hold_ms > 0;
+
+		if ((other->is_plain || keeps) && actor_has_key(other, key))
 			return true;
+	}
 	return !known_has_majority() && at >= 0 && at <= actor->ended_at;
 }
 
