@@ -206,12 +206,13 @@ $(CLIENTS): $(wildcard tests/helpers/clients/package*.json)
 	cd build/clients && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error >npm.log
 	@touch $@
 
-# promtool checks our metrics and alert rules, PostgreSQL the book's example of fencing,
-# and cron runs a crontab. They are fetched like CLIENTS, and one after the other: apt locks its lists.
+# promtool checks our metrics and alert rules (before Debian 13 it belongs to prometheus),
+# PostgreSQL the book's example of fencing, and cron runs a crontab. They are fetched like
+# CLIENTS, and one after the other: apt locks its lists.
 PROMTOOL := build/promtool/promtool
 $(PROMTOOL):
 	@mkdir -p build
-	@flock build packaging/promtool.sh $(@D)
+	@flock build packaging/unpack.sh $(@D) usr/bin/promtool promtool prometheus
 POSTGRESQL := build/postgresql/bin/psql
 $(POSTGRESQL):
 	@mkdir -p build
@@ -219,7 +220,7 @@ $(POSTGRESQL):
 CRON := build/cron/cron
 $(CRON):
 	@mkdir -p build
-	@flock build packaging/cron.sh $(@D)
+	@flock build packaging/unpack.sh $(@D) usr/sbin/cron cron
 
 check-asan: ## check with address and undefined behaviour sanitizers (clang)
 	@packaging/deps.sh check fuzz
