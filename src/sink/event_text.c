@@ -1,8 +1,6 @@
-/* In a message {detail} stands for a detail of the event, and <is|are> for its
- * first word if the detail before it is 1 or a single name, otherwise for its
- * second word. A part in brackets is left out if a detail in it is unknown.
- * Names of locks and files come in quotes, so that a name cannot be taken for a
- * part of the message. */
+/* Messages are templates, filled in with the details of an event. Names of
+ * locks and files come in quotes, so that a name cannot be taken for a part of
+ * the message. */
 #include "sink/event_text.h"
 
 #include <inttypes.h>
@@ -16,6 +14,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/moment.h"
+#include "base/template.h"
 #include "base/tty.h"
 #include "job/terminal.h"
 #include "sink/holder_text.h"
@@ -180,19 +179,18 @@ static const struct detail {
     {"reason", .described = DESCRIBED_REASON},
 };
 
-/* The detail whose word ends at the brace. An unknown word is to be noticed. */
+/* An unknown word is to be noticed. */
 static const char *
-find_detail(struct message *message, const char *word)
+find_detail(void *arg, const char *word, bool *many)
 {
+	struct message *message = arg;
 	const char *event = (const char *)message->event, *text = NULL;
 	const struct detail *detail = detail_rows;
 	const struct detail *end =
 	    &detail_rows[sizeof(detail_rows) / sizeof(*detail_rows)];
-	size_t length = strcspn(word, "}");
 	int64_t number = 0;
 
-	while (detail < end && (strlen(detail->word) != length ||
-				   strncmp(detail->word, word, length) != 0))
+	while (detail < end && strcmp(detail->word, word) != 0)
 		detail++;
 	if (detail == end)
 		return "{?}";
@@ -208,63 +206,10 @@ find_detail(struct message *message, const char *word)
 	} else {
 		describe_in_room(message, detail->described);
 	}
+	if (detail->described == DESCRIBED_NAME)
+		*many = message->event->name == NULL &&
+			message->opts->key_count > 1;
 	return message->room;
-}
-
-/* Whether the words after this detail are those for many. */
-static bool
-is_many(const struct message *message, const char *word, const char *detail)
-{
-	if (strncmp(word, "name}", strlen("name}")) != 0)
-		return strcmp(detail, "1") != 0;
-	return message->event->name == NULL && message->opts->key_count > 1;
-}
-
-/* Moves on to the word that is meant of <one|many>, or past the others. */
-static bool
-choose_word(const char **message, bool many)
-{
-	if (**message == '|' || (**message == '<' && many))
-		*message = strchr(*message, **message == '<' ? '|' : '>');
-	else if (**message != '<' && **message != '>')
-		return false;
-	return true;
-}
-
-/* size is at least 1; what does not fit is cut off. */
-static void
-fill_in(struct message *message, char *text, size_t size)
-{
-	const char *at = event_row(message->event)->message;
-	size_t length = 0, part = 0;
-	bool unknown = false, many = false;
-
-	text[0] = '\0';
-	for (; *at != '\0'; at++) {
-		char letter[2] = {*at, '\0'};
-		const char *piece = letter;
-
-		if (choose_word(&at, many))
-			continue;
-		if (*at == '[') {
-			part = length;
-			unknown = false;
-			continue;
-		}
-		if (*at == ']') {
-			length = unknown ? part : length;
-			text[length] = '\0';
-			continue;
-		}
-		if (*at == '{') {
-			piece = find_detail(message, at + 1);
-			unknown = unknown || *piece == '\0';
-			many = is_many(message, at + 1, piece);
-			at = strchr(at, '}');
-		}
-		snprintf(text + length, size - length, "%s", piece);
-		length += strlen(text + length);
-	}
 }
 
 bool
@@ -288,7 +233,8 @@ event_text_format(const struct event *event, const struct opts *opts,
 	if (event->type == EVENT_ENDING && then != NULL)
 		snprintf(last, sizeof(last), "; %s", then);
 	/* A long name does not push out the last part. */
-	fill_in(&message, text, size > strlen(last) ? size - strlen(last) : 1);
+	template_fill(event_row(event)->message, find_detail, &message, text,
+	    size > strlen(last) ? size - strlen(last) : 1);
 	if (*text != '\0')
 		snprintf(text + strlen(text), size - strlen(text), "%s", last);
 }
