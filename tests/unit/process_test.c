@@ -50,7 +50,7 @@ test_stat(void)
 	ok(!process_read(proc, 4, &process), "half a text");
 	put(4, "stat", "4 (a) ");
 	ok(!process_read(proc, 4, &process), "one without a state");
-	put(4, "stat", "4 (a) R");
+	put(4, "stat", "4 (a) R\n");
 	ok(process_read(proc, 4, &process), "nothing behind it");
 	is_int(process.parent, 0, "  no parent");
 	is_int(process.group, 0, "  no group");
