@@ -3,9 +3,9 @@
 #define WAY_PARTS_H
 
 #include "redis/handshake.h"
+#include "redis/names/race.h"
+#include "redis/names/resolve.h"
 #include "redis/pipeline.h"
-#include "redis/race.h"
-#include "redis/resolve.h"
 #include "redis/rest.h"
 #include "redis/stream.h"
 #include "redis/tls/probe.h"

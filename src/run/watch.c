@@ -139,7 +139,7 @@ begin_stop(struct run *run, int64_t stop_by)
 	run->limits.stopping_since = clock_now();
 	run->limits.stop_by = stop_by;
 	events_emit(run->events, &(struct event){.type = EVENT_JOB_STOPPING});
-	guard_terminate(&run->guard);
+	guard_order(&run->guard, ORDER_TERMINATE, 0);
 }
 
 /* An outage that has lasted until here ends the job in time. After a pause of

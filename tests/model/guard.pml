@@ -373,7 +373,7 @@ inline order_job()
 	fi
 }
 
-/* src: job/guard.c take_report */
+/* src: job/guard.c on_report */
 inline take_report()
 {
 	printf("rlockrun: reads %e, %d\n", sent, sent_ended);

@@ -6,7 +6,7 @@
  *
  * The turn of the next lane comes after the head start of the one before it, or
  * at once when that has failed. */
-#include "redis/race.h"
+#include "redis/names/race.h"
 
 #include <errno.h>
 #include <string.h>
