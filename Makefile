@@ -70,8 +70,8 @@ HIREDIS_ARCHIVE := -l:libhiredis.a
 # needs calls of a library. By default static, if the linker finds the archive.
 HIREDIS ?= $(if $(filter faults,$(VARIANT)),shared,$(shell $(CC) -r -nostdlib -o /dev/null \
 	$(filter -L%,$(HIREDIS_LIBS)) $(HIREDIS_ARCHIVE) >/dev/null 2>&1 && echo static || echo shared))
-# dlopen(3), before glibc 2.34.
-LIBS = $(if $(filter static,$(HIREDIS)),$(HIREDIS_LIBS:-lhiredis=$(HIREDIS_ARCHIVE)),$(HIREDIS_LIBS)) -ldl
+# dlopen(3) and threads, before glibc 2.34.
+LIBS = $(if $(filter static,$(HIREDIS)),$(HIREDIS_LIBS:-lhiredis=$(HIREDIS_ARCHIVE)),$(HIREDIS_LIBS)) -ldl -lpthread
 
 # `make static` uses musl, with which a program starts sooner than with glibc, and
 # OpenSSL and hiredis that packaging/static/libraries.sh compiled for it.
@@ -270,7 +270,8 @@ helpers: $(HELPERS)
 SIM_WRAPS := clock_arm clock_epoch clock_gettime clock_now clock_now_us clock_timer close dup2 \
 	events_emit exit file_write gethostname getpid getrandom getuid isatty poll_wait prctl \
 	signals_die signals_init signals_next socket_address socket_close socket_connect \
-	socket_error socket_open socket_read socket_write terminal_is_controlling time write
+	socket_error socket_open socket_read socket_write terminal_is_controlling time write \
+	writer_start
 SIM_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard tests/sim/*.c))
 TABLES_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard tests/tables/*.c))
 $(SIM_OBJ) $(TABLES_OBJ) $(PLAYED:=.o): DIALECT += -Itests/sim -Itests/tables \
