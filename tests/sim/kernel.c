@@ -18,7 +18,7 @@
 #include "network.h"
 #include "node.h"
 #include "oracle.h"
-#include "redis/resolve.h"
+#include "redis/names/resolve.h"
 #include "sink/writer.h"
 
 /* What the wall clocks of hosts show when a history begins is 2026-06-15,
