@@ -28,6 +28,7 @@ struct place {
 };
 
 struct setting {
+	const char *name; /* in a file, as it was spelt */
 	const char *text; /* the latest; NULL: none, or secret */
 	enum origin origin;
 	struct place place; /* of what comes from files */
@@ -49,9 +50,10 @@ struct settings {
 void settings_set(struct settings *settings, enum option_id id,
     const struct setting *setting);
 
-/* Whether text is a value of the option, which nothing is set to: NULL, or the
- * reason why not. Sets *secret if there is a password in it. */
-const char *settings_try(enum option_id id, const char *text, bool *secret);
+/* The same for a line that does not count, or not yet: nothing is set. Whether
+ * there is a password in it. */
+bool settings_try(struct settings *settings, enum option_id id,
+    const struct setting *setting);
 
 /* Whether the option is on the command line. */
 bool settings_is_given(const struct settings *settings, enum option_id id);
