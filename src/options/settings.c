@@ -12,7 +12,7 @@
 #include "base/secret.h"
 #include "options/nearest.h"
 
-enum { NAME_SIZE = 64, QUOTED_MAX = 128, URL_SHOWN = 256 };
+enum { QUOTED_MAX = 128, URL_SHOWN = 256 };
 
 #define TEXT_OF(number) TEXT_OF_EXPANDED(number)
 #define TEXT_OF_EXPANDED(number) #number
@@ -322,22 +322,6 @@ settings_winner(const struct settings *settings, enum option_id id)
 	return winner;
 }
 
-/* The option as it was given. */
-static void
-write_name(const struct settings *settings, enum option_id id,
-    const struct setting *setting, char name[NAME_SIZE])
-{
-	const struct opts_row *row = &opts_table[id];
-
-	if (setting->origin != ORIGIN_COMMAND_LINE)
-		snprintf(name, NAME_SIZE, "%s",
-		    setting->name != NULL ? setting->name : row->variable);
-	else if (settings->given < SETTINGS_LONG_OPTION)
-		snprintf(name, NAME_SIZE, "-%c", settings->given);
-	else
-		snprintf(name, NAME_SIZE, "--%s", row->longs[0]);
-}
-
 static void
 refuse_value(struct settings *settings, enum option_id id,
     const struct setting *setting, const char *reason)
@@ -345,9 +329,9 @@ refuse_value(struct settings *settings, enum option_id id,
 	const struct opts_row *row = &opts_table[id];
 	bool in_file = setting->place.file != NULL;
 	bool is_long = in_file && strlen(setting->text) > QUOTED_MAX;
-	char name[NAME_SIZE], url[URL_SHOWN], *text;
+	const char *name = setting->name;
+	char url[URL_SHOWN], *text;
 
-	write_name(settings, id, setting, name);
 	if (!is_long && opts_row_is_server(row) &&
 	    nearest_url(setting->text, url, sizeof(url)))
 		text =
@@ -387,16 +371,14 @@ settings_set(struct settings *settings, enum option_id id,
     const struct setting *setting)
 {
 	const struct opts_row *row = &opts_table[id];
-	char name[NAME_SIZE];
 	const char *reason;
 
 	if (settings_are_final(settings) ||
 	    settings->of[id].origin > setting->origin)
 		return;
-	if (row->once && settings_is_given(settings, id)) {
-		write_name(settings, id, setting, name);
-		settings_fail(settings, id, "%s can be given once", name);
-	}
+	if (row->once && settings_is_given(settings, id))
+		settings_fail(settings, id, "%s can be given once",
+		    setting->name);
 	settings->of[id] = *setting;
 	if (row->secret)
 		settings->of[id].text = NULL;

@@ -28,19 +28,15 @@ struct place {
 };
 
 struct setting {
-	const char *name; /* in a file, as it was spelt */
+	const char *name; /* as it was given, while it is set */
 	const char *text; /* the latest; NULL: none, or secret */
 	enum origin origin;
 	struct place place; /* of what comes from files */
 };
 
-/* What getopt_long returns for long options: this and up. */
-enum { SETTINGS_LONG_OPTION = 256 };
-
 struct settings {
 	struct opts *opts;
 	struct setting of[OPT_COUNT];
-	int given;  /* what getopt_long returned for this option */
 	int status; /* of the first mistake; the rest is ignored */
 };
 
