@@ -1,7 +1,7 @@
 #include "doctor/rows.h"
 
-#include <inttypes.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,38 +10,30 @@
 #include "base/num.h"
 #include "redis/info.h"
 
-/* --- facts -------------------------------------------------------------- */
+enum { FACT_SIZE = 2048 }; /* longer values are cut */
 
 void
-rows_put(char **facts, const char *format, ...)
+rows_put(char **facts, const char *name, const char *format, ...)
 {
+	char *former = *facts;
 	va_list arguments;
-	char *more, *longer;
+	char *value;
 
 	va_start(arguments, format);
-	more = mem_vprintf(format, arguments);
+	value = mem_vprintf(format, arguments);
 	va_end(arguments);
-	longer = mem_printf("%s%s", *facts, more);
-	free(*facts);
-	free(more);
-	*facts = longer;
+	*facts =
+	    mem_printf("%s%s:%s\n", former != NULL ? former : "", name, value);
+	free(former);
+	free(value);
 }
 
 void
 rows_put_flag(char **facts, const char *name, bool is)
 {
 	if (is)
-		rows_put(facts, "%s:1\n", name);
+		rows_put(facts, name, "1");
 }
-
-void
-rows_put_number(char **facts, const char *name, bool is_known, int64_t number)
-{
-	if (is_known)
-		rows_put(facts, "%s:%" PRId64 "\n", name, number);
-}
-
-/* --- rows --------------------------------------------------------------- */
 
 static bool
 is_true(const char *term, const char *facts)
@@ -66,7 +58,7 @@ is_true(const char *term, const char *facts)
 }
 
 static bool
-applies(const struct judgement *row, const char *facts)
+applies(const struct row *row, const char *facts)
 {
 	char terms[sizeof(row->condition)], *rest = terms;
 	const char *term;
@@ -78,7 +70,7 @@ applies(const struct judgement *row, const char *facts)
 	return true;
 }
 
-/* To be freed. */
+/* To be freed. A value is not looked into. */
 static char *
 fill_values(const char *text, const char *facts)
 {
@@ -88,29 +80,33 @@ fill_values(const char *text, const char *facts)
 		int plain = (int)strcspn(text, "{");
 		const char *named = text + plain + (text[plain] == '{');
 		int length = (int)strcspn(named, "}");
-		char name[FACT_SIZE], value[FACT_SIZE];
+		char name[FACT_SIZE], value[FACT_SIZE], *longer;
 
 		snprintf(name, sizeof(name), "%.*s", length, named);
 		info_text(facts, name, value, sizeof(value));
-		rows_put(&filled, "%.*s%s", plain, text, value);
+		longer = mem_printf("%s%.*s%s", filled, plain, text, value);
+		free(filled);
+		filled = longer;
 		text = named + length + (named[length] == '}');
 	}
 	return filled;
 }
 
 size_t
-rows_judge(const struct judgement *rows, size_t count, int severity,
-    const char *facts, struct findings *findings)
+rows_judge(enum about about, int severity, const char *facts,
+    struct findings *findings)
 {
-	const char *former = "";
+	const struct row *row = rows_about[about].list;
+	const struct row *end = row + rows_about[about].count;
+	const char *judged = "";
 	size_t added = 0;
 
-	for (const struct judgement *row = rows; row < rows + count; row++) {
+	for (; row < end; row++) {
 		char *text, *remedy;
 
-		if (strcmp(row->check, former) == 0 || !applies(row, facts))
+		if (strcmp(row->check, judged) == 0 || !applies(row, facts))
 			continue;
-		former = row->check;
+		judged = row->check;
 		if (row->severity < severity)
 			continue;
 		text = fill_values(row->text, facts);

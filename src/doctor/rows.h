@@ -1,20 +1,29 @@
-/* How a check judges: by rows, of what it knows as facts. Facts are one text of
- * lines "name:value", as INFO has them, of which the first with a name counts.
- */
+/* How the doctor judges: by facts, and by rows, each of which says what some
+ * facts mean and what to do about them. Facts are one text of lines
+ * "name:value", as INFO has them, of which the first with a name counts. */
 #ifndef ROWS_H
 #define ROWS_H
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "doctor/findings.h"
 
-enum { FACT_SIZE = 1025 }; /* longer values are cut */
+/* What rows are about. */
+enum about {
+	ABOUT_USELESS, /* a server from which no run gets a lock */
+	ABOUT_SERVER,  /* what it is */
+	ABOUT_KEPT,    /* what it keeps of what it has acknowledged */
+	ABOUT_OTHERS,  /* its replicas and clients */
+	ABOUT_REPLICA, /* one of those, before what it keeps */
+	ABOUT_HOST,    /* this one */
+	ABOUT_LOG,     /* where logs go */
+	ABOUT_METRICS, /* where metrics go */
+};
 
 /* Without pointers, which the loader would have to adjust at the start of each
  * run. */
-struct judgement {
+struct row {
 	char check[17];
 	unsigned char severity; /* or a status */
 	/* Terms, all of which must be true: "name" (it has a value),
@@ -24,18 +33,21 @@ struct judgement {
 	char text[144];
 	char remedy[200];
 };
+/* All that are about one thing, in order. */
+extern const struct rows {
+	const struct row *list;
+	size_t count;
+} rows_about[];
 
-/* Appends to the facts, which are to be freed. A flag that is not set, and a
- * number that is not known, leave no line. */
-void rows_put(char **facts, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+/* Appends a fact to a text that is to be freed, or that is NULL so far. */
+void rows_put(char **facts, const char *name, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* One that is there, or is not. */
 void rows_put_flag(char **facts, const char *name, bool is);
-void rows_put_number(char **facts, const char *name, bool is_known,
-    int64_t number);
 
-/* Adds, of each check, the first row that applies, if it is of that severity or
- * graver. Rows of one check stand together. Returns how many. */
-size_t rows_judge(const struct judgement *rows, size_t count, int severity,
-    const char *facts, struct findings *findings);
+/* Adds, of each check about that, the first row that applies, if it is of that
+ * severity or graver. Rows of one check stand together. Returns how many. */
+size_t rows_judge(enum about about, int severity, const char *facts,
+    struct findings *findings);
 
 #endif
