@@ -9,28 +9,64 @@
 #include "base/num.h"
 #include "doctor/checks.h"
 #include "doctor/rows.h"
+#include "lock/claim.h"
 #include "redis/info.h"
 #include "redis/reply.h"
 
 enum { CLIENTS_SPARE = 32, CLIENTS_PART = 10 };
 enum { VALUE_SIZE = 256 };
 
+/* What is asked of each server, INFO first. The server writes the commands of
+ * the last one into its append-only file by itself, under these names. */
+static const char asked[][52] = {
+    "INFO",
+    "CONFIG|GET|appendfsync",
+    "CONFIG|GET|no-appendfsync-on-rewrite",
+    "CONFIG|GET|save",
+    "CONFIG|GET|maxclients",
+    "CONFIG|GET|aclfile",
+    "CONFIG|GET|min-replicas-to-write",
+    "CONFIG|GET|min-replicas-max-lag",
+    "CONFIG|GET|cluster-replica-no-failover",
+    "COMMAND|INFO|SELECT|MULTI|EXEC|PEXPIREAT|DEL",
+};
+enum { ASKED = sizeof(asked) / sizeof(*asked) };
+
+/* What scripts leave in an append-only file. */
+static const char replayed[][20] = {
+    "SELECT|0",
+    "SET|" ASK_KEY "|v",
+    "DEL|" ASK_KEY,
+    "PEXPIREAT|" ASK_KEY "|1",
+    "HSET|" ASK_KEY "|f|v",
+    "HDEL|" ASK_KEY "|f",
+    "ZADD|" ASK_KEY "|1|m",
+    "ZREM|" ASK_KEY "|m",
+    "RPUSH|" ASK_KEY "|e",
+};
+enum { REPLAYED = sizeof(replayed) / sizeof(*replayed) };
+
 /* --- the facts -------------------------------------------------------- */
+
+static void
+put_of(char **facts, const char *prefix, const char *what, const char *value)
+{
+	char name[24];
+
+	snprintf(name, sizeof(name), "%s_%s", prefix, what);
+	rows_put(facts, name, "%.256s", value);
+}
 
 /* Why something is not known, and the rule that would let one look. */
 static void
-put_error(char **facts, const char *what, const char *error, const char *rule)
+put_error(char **facts, const char *what, const char *error, const char *permit)
 {
-	char name[16];
-
-	snprintf(name, sizeof(name), "no_%s", what);
-	rows_put(facts, name, "%.256s", error);
-	if (!reply_is(error, "NOPERM"))
-		return;
-	snprintf(name, sizeof(name), "%s_denied", what);
-	rows_put_flag(facts, name, true);
-	snprintf(name, sizeof(name), "see_%s", what);
-	rows_put(facts, name, "permit %s", rule);
+	put_of(facts, "no", what, error);
+	if (reply_is(error, "NOPERM")) {
+		put_of(facts, "permit", what, permit);
+		put_of(facts, "see", what, permit);
+	}
+	put_of(facts, "see", what, CHECK_SEE);
 }
 
 /* The answer to CONFIG GET. */
@@ -48,7 +84,8 @@ put_setting(char **facts, const struct question *question)
 	else if (value != NULL)
 		rows_put(facts, name, "%s", value);
 	else if (question->error != NULL)
-		put_error(facts, "config", question->error, "+config|get");
+		put_error(facts, "config", question->error,
+		    "permit +config|get");
 }
 
 /* The mode and the version, by the words of Redis, of Valkey and of Redict. */
@@ -104,23 +141,6 @@ put_resources(char **facts)
 		(left < CLIENTS_SPARE || left < admitted / CLIENTS_PART));
 }
 
-/* What keeps an append-only file from having all that the server has
- * acknowledged. Only always is worth that much. */
-static void
-put_persistence(char **facts)
-{
-	bool rewriting = info_number(*facts, "aof_rewrite_in_progress") > 0 ||
-			 info_number(*facts, "aof_rewrite_scheduled") > 0;
-	bool flawed = rewriting ||
-		      info_is(*facts, "aof_last_bgrewrite_status", "err") ||
-		      info_is(*facts, "no-appendfsync-on-rewrite", "yes") ||
-		      !info_is(*facts, "replay_lacks", "") ||
-		      !info_is(*facts, "renamed", "");
-
-	rows_put_flag(facts, "rewriting", rewriting);
-	rows_put_flag(facts, "flawed", flawed);
-}
-
 /* What --wait-replicas demands, and what the server demands by itself. */
 static void
 put_replicas(char **facts, int wanted)
@@ -153,6 +173,144 @@ put_replicas(char **facts, int wanted)
 		rows_put(facts, "wanted", "%d", wanted);
 }
 
+/* --- asking ----------------------------------------------------------- */
+
+/* Whether user default may do what is replayed with that key: DRYRUN replies
+ * OK, or in words why not. A command that does not exist is reported by other
+ * checks. */
+static bool
+ask_replay(struct visit *visit, const char *key, char **facts, bool *is_known)
+{
+	struct asks asks = {.key = key};
+	bool answered;
+
+	for (size_t i = 0; i < REPLAYED; i++)
+		ask_add(&asks, "ACL|DRYRUN|default|", replayed[i]);
+	answered = check_contact_ask(visit, asks.questions, asks.count);
+	for (size_t i = 0; i < asks.count; i++) {
+		const char *words = value_text(asks.questions[i].value);
+		const char *error = asks.questions[i].error;
+
+		if (words != NULL && strstr(words, " key") != NULL)
+			rows_put(facts, "replay_lacks",
+			    "write the keys of locks");
+		else if (words != NULL && strcmp(words, "OK") != 0)
+			rows_put(facts, "replay_lacks", "run %.*s",
+			    (int)strcspn(replayed[i], "|"), replayed[i]);
+		else if (words == NULL && error != NULL &&
+			 !reply_is(error, "ERR Command '")) {
+			*is_known = false;
+			put_error(facts, "acl", error, "permit +acl|dryrun");
+		}
+	}
+	ask_forget(&asks);
+	return answered;
+}
+
+/* Redis 6 has no DRYRUN, and these flags. */
+static bool
+ask_flags(struct visit *visit, bool *is_known)
+{
+	struct asks asks = {.count = 0};
+	const struct value *flags;
+	bool answered;
+	size_t count, all = 0;
+
+	ask_add(&asks, "", "ACL|GETUSER|default");
+	answered = check_contact_ask(visit, asks.questions, asks.count);
+	flags = value_at(asks.questions[0].value, 1);
+	value_count(flags, &count);
+	for (size_t i = 0; i < count; i++) {
+		const char *flag = value_text(value_at(flags, i));
+
+		all += flag != NULL && (strcmp(flag, "allkeys") == 0 ||
+					   strcmp(flag, "allcommands") == 0);
+	}
+	*is_known = all == 2;
+	ask_forget(&asks);
+	return answered;
+}
+
+/* When it starts, a server replays its append-only file as user default, even
+ * if that user is disabled. Between MULTI and EXEC, where the file has what
+ * scripts write, it drops each command that this user may not run, and only its
+ * log says so. Asked for are the keys of the options, or those of a lock that
+ * nobody has. */
+static bool
+check_replay(struct visit *visit, char **facts)
+{
+	const struct opts *opts = visit->enquiry.opts;
+	size_t count = opts->key_count > 0 ? opts->key_count : 1;
+	bool answered = true, is_known = true;
+
+	if (info_number(*facts, "major") < 6)
+		return true;
+	for (size_t i = 0; i < count && answered && is_known; i++) {
+		const char *key = opts->key_count > 0	   ? opts->keys[i].key
+				  : visit->scratch != NULL ? visit->scratch
+							   : "doctor";
+		char *helper = key_helper(key, 'i');
+
+		answered = ask_replay(visit, key, facts, &is_known) &&
+			   ask_replay(visit, helper, facts, &is_known);
+		free(helper);
+	}
+	if (answered && !is_known)
+		answered = ask_flags(visit, &is_known);
+	rows_put_flag(facts, "replay_unknown", !is_known);
+	return answered;
+}
+
+static void
+put_answers(char **facts, const struct visit *visit, const struct asks *asks)
+{
+	const struct question *own = &asks->questions[ASKED - 1];
+	const char *info = value_text(asks->questions[0].value);
+	const char *error = asks->questions[0].error;
+	size_t count;
+
+	for (size_t i = 1; i < ASKED - 1; i++)
+		put_setting(facts, &asks->questions[i]);
+	if (info != NULL)
+		rows_put_lines(facts, info);
+	else
+		put_error(facts, "info",
+		    error != NULL ? error : "its reply is no text",
+		    "permit +info");
+	rows_put(facts, "see_info", CHECK_SEE);
+	rows_put(facts, "see_config", CHECK_SEE);
+	value_count(own->value, &count);
+	while (count-- > 0)
+		if (value_is_nil(value_at(own->value, count)))
+			rows_put(facts, "renamed", "%s", own->argv[2 + count]);
+	rows_put_flag(facts, "rewriting",
+	    info_number(*facts, "aof_rewrite_in_progress") > 0 ||
+		info_number(*facts, "aof_rewrite_scheduled") > 0);
+	put_kind(facts, visit);
+	put_resources(facts);
+	if (info != NULL)
+		put_replicas(facts, visit->enquiry.opts->replicas);
+}
+
+char *
+check_server_facts(struct visit *visit)
+{
+	struct asks asks = {.count = 0};
+	char *facts = NULL;
+	bool answered;
+
+	for (size_t i = 0; i < ASKED; i++)
+		ask_add(&asks, "", asked[i]);
+	answered = check_contact_ask(visit, asks.questions, asks.count);
+	if (answered)
+		put_answers(&facts, visit, &asks);
+	ask_forget(&asks);
+	if (answered && check_replay(visit, &facts))
+		return facts;
+	free(facts);
+	return NULL;
+}
+
 /* --- the verdict ------------------------------------------------------ */
 
 bool
@@ -174,67 +332,6 @@ check_server_replica_rows(const char *facts, struct findings *findings)
 	if (added == 0 || !info_is(facts, "loading", "1"))
 		added += rows_judge(ABOUT_KEPT, FINDING_NOTE, facts, findings);
 	return added == 0;
-}
-
-/* --- asking ----------------------------------------------------------- */
-
-/* To be freed. */
-static char *
-gather_facts(const struct visit *visit, const struct question *questions,
-    size_t count)
-{
-	const char *info = value_text(questions[0].value);
-	const char *error = questions[0].error;
-	char *facts = mem_strdup("");
-
-	for (size_t i = 1; i < count; i++)
-		put_setting(&facts, &questions[i]);
-	if (info != NULL) {
-		char *both = mem_printf("%s%s\n", facts, info);
-
-		free(facts);
-		facts = both;
-	} else {
-		put_error(&facts, "info",
-		    error != NULL ? error : "its reply is no text", "+info");
-	}
-	rows_put(&facts, "see_info", CHECK_SEE);
-	rows_put(&facts, "see_config", CHECK_SEE);
-	put_kind(&facts, visit);
-	put_resources(&facts);
-	if (info != NULL)
-		put_replicas(&facts, visit->enquiry.opts->replicas);
-	return facts;
-}
-
-char *
-check_server_facts(struct visit *visit)
-{
-	struct question questions[] = {{.argv = QUESTION_WORDS("INFO")},
-	    {.argv = QUESTION_WORDS("CONFIG", "GET", "appendfsync")},
-	    {.argv = QUESTION_WORDS("CONFIG", "GET",
-		 "no-appendfsync-on-rewrite")},
-	    {.argv = QUESTION_WORDS("CONFIG", "GET", "save")},
-	    {.argv = QUESTION_WORDS("CONFIG", "GET", "maxclients")},
-	    {.argv = QUESTION_WORDS("CONFIG", "GET", "aclfile")},
-	    {.argv = QUESTION_WORDS("CONFIG", "GET", "min-replicas-to-write")},
-	    {.argv = QUESTION_WORDS("CONFIG", "GET", "min-replicas-max-lag")},
-	    {.argv = QUESTION_WORDS("CONFIG", "GET",
-		 "cluster-replica-no-failover")}};
-	const size_t count = sizeof(questions) / sizeof(*questions);
-	char *facts = NULL;
-
-	if (check_contact_ask(visit, questions, count)) {
-		facts = gather_facts(visit, questions, count);
-		if (check_replay(visit, &facts)) {
-			put_persistence(&facts);
-		} else {
-			free(facts);
-			facts = NULL;
-		}
-	}
-	enquiry_forget(questions, count);
-	return facts;
 }
 
 bool

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "doctor/ask.h"
 #include "doctor/findings.h"
 #include "enquiry/enquiry.h"
 #include "redis/ways/sentinel.h"
@@ -121,15 +122,6 @@ bool check_server_replica_rows(const char *facts, struct findings *findings);
 
 /* Visits those that the facts of the server name. */
 void check_replicas(struct visit *visit);
-
-/* --- check_replay.c: whether a server can replay its append-only file ---- */
-
-/* Adds facts, each with a value only if there is one:
- *   replay_lacks    what user default may not do, as whom the server does it
- *   replay_unknown  why that is not known, and
- *   see_acl         what would let one look
- *   renamed         a command that the file has and the server lacks */
-bool check_replay(struct visit *visit, char **facts);
 
 /* --- check_access.c: what the access rules permit, feature by feature --- */
 

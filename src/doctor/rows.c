@@ -35,6 +35,15 @@ rows_put_flag(char **facts, const char *name, bool is)
 		rows_put(facts, name, "1");
 }
 
+void
+rows_put_lines(char **facts, const char *info)
+{
+	char *former = *facts;
+
+	*facts = mem_printf("%s%s\n", former != NULL ? former : "", info);
+	free(former);
+}
+
 static bool
 is_true(const char *term, const char *facts)
 {

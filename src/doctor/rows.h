@@ -28,7 +28,7 @@ struct row {
 	unsigned char severity; /* or a status */
 	/* Terms, all of which must be true: "name" (it has a value),
 	 * "name=value" and "name<number"; '!' negates. */
-	char condition[80];
+	char condition[130];
 	/* In both, {name} is its value. The remedy may be empty. */
 	char text[144];
 	char remedy[200];
@@ -44,6 +44,8 @@ void rows_put(char **facts, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* One that is there, or is not. */
 void rows_put_flag(char **facts, const char *name, bool is);
+/* Those of INFO. */
+void rows_put_lines(char **facts, const char *info);
 
 /* Adds, of each check about that, the first row that applies, if it is of that
  * severity or graver. Rows of one check stand together. Returns how many. */

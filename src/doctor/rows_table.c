@@ -35,17 +35,12 @@ static const struct row useless[] = {
 };
 
 static const struct row server[] = {
-	{"info", FINDING_NOTE, "no_info info_denied",
-	    "INFO is not available, so much is not known: {no_info}",
-	    "permit +info"},
 	{"info", FINDING_NOTE, "no_info",
-	    "INFO is not available, so much is not known: {no_info}", ""},
-	{"config", FINDING_NOTE, "no_config config_denied",
-	    "CONFIG GET is not available, so some settings are not known: "
-	    "{no_config}", "permit +config|get"},
+	    "INFO is not available, so much is not known: {no_info}",
+	    "{permit_info}"},
 	{"config", FINDING_NOTE, "no_config",
 	    "CONFIG GET is not available, so some settings are not known: "
-	    "{no_config}", ""},
+	    "{no_config}", "{permit_config}"},
 
 	{"version", FINDING_OK, "valkey_version", "Valkey {valkey_version}", ""},
 	{"version", FINDING_OK, "redict_version", "Redict {redict_version}", ""},
@@ -95,7 +90,8 @@ static const struct row kept[] = {
 	    "raise its maxmemory"},
 
 	{"persistence", FINDING_OK,
-	    "aof_enabled=1 appendfsync=always !flawed",
+	    "aof_enabled=1 appendfsync=always !replay_lacks !renamed !rewriting "
+	    "!no-appendfsync-on-rewrite=yes !aof_last_bgrewrite_status=err",
 	    "appendonly is yes and appendfsync always: a restart loses no "
 	    "lock, if its file says so, too", ""},
 	{"persistence", FINDING_OK, "abstains",

@@ -91,22 +91,22 @@ test_server(void)
 	follows("appendfsync:everysec\n" GOOD, "note:persistence", "late ones");
 	follows("aof_enabled:0\n" GOOD, "warning:persistence", "no file");
 	follows("aof_enabled:0\nabstains:1\n" GOOD, "", "one that abstains");
-	follows("replay_lacks:run SET\nflawed:1\n" GOOD, "69:persistence",
+	follows("replay_lacks:run SET\n" GOOD, "69:persistence",
 	    "a file that would not be replayed");
-	follows("replay_lacks:run SET\nflawed:1\nabstains:1\n" GOOD, "",
+	follows("replay_lacks:run SET\nabstains:1\n" GOOD, "",
 	    "which does not matter if it abstains");
 	follows("aof_enabled:0\nreplay_lacks:run SET\n" GOOD,
 	    "warning:persistence note:replay", "nor could it be later");
 	follows("replay_unknown:x\n" GOOD, "unknown:replay", "not known");
-	follows("renamed:EXEC\nflawed:1\n" GOOD, "note:persistence",
+	follows("renamed:EXEC\n" GOOD, "note:persistence",
 	    "a file that cannot be read again");
-	follows("rewriting:1\nflawed:1\n" GOOD, "note:persistence",
+	follows("rewriting:1\n" GOOD, "note:persistence",
 	    "a file that is being written");
-	follows("aof_last_bgrewrite_status:err\nflawed:1\n" GOOD,
-	    "note:persistence", "a file that could not be written");
-	follows("no-appendfsync-on-rewrite:yes\nflawed:1\n" GOOD,
-	    "warning:persistence", "a file that is not synced meanwhile");
-	follows("no-appendfsync-on-rewrite:yes\nflawed:1\n"
+	follows("aof_last_bgrewrite_status:err\n" GOOD, "note:persistence",
+	    "a file that could not be written");
+	follows("no-appendfsync-on-rewrite:yes\n" GOOD, "warning:persistence",
+	    "a file that is not synced meanwhile");
+	follows("no-appendfsync-on-rewrite:yes\n"
 		"appendfsync:everysec\n" GOOD,
 	    "note:persistence", "nor otherwise");
 	follows("aof_last_write_status:err\n" GOOD, "warning:disk",
