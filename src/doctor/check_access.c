@@ -8,12 +8,15 @@
 #include "base/mem.h"
 #include "doctor/checks.h"
 #include "doctor/needs.h"
+#include "doctor/rows.h"
 #include "lock/claim.h"
 #include "lock/config.h"
 #include "lock/kind.h"
 #include "lock/token.h"
 #include "lock/votes.h"
 #include "redis/reply.h"
+
+#define IN_SCRIPT "EVAL|return redis.call(unpack(ARGV))|1|" ASK_KEY "|"
 
 enum access {
 	ACCESS_PERMITTED, /* or not known */
@@ -36,6 +39,9 @@ struct rules {
 	bool is_dry;	/* by ACL DRYRUN */
 	struct names names[OPTS_KEYS_MAX];
 	size_t names_count;
+	/* By command: */
+	enum access tried[NEEDS_COMMANDS];
+	bool succeeded[NEEDS_COMMANDS];
 	/* What is denied, the commands of it that the server does not have, and
 	 * what of it a finding about this run names, */
 	struct needs denied;
@@ -43,18 +49,6 @@ struct rules {
 	struct needs reported;
 	enum claim_tier top; /* of the best that one of the locks may have */
 	size_t lacking;	     /* rows of needs.h */
-};
-
-/* A command that is tried. */
-struct trial {
-	const char *words; /* as in the table */
-	enum needs_trial kind;
-	const char *key;
-	bool succeeded;
-	enum access access;
-	/* The words, one by one. */
-	char text[40];
-	const char *argv[10];
 };
 
 char *
@@ -117,22 +111,24 @@ judge_access(const struct question *question, enum needs_trial kind)
 static bool
 find_user(struct rules *rules)
 {
-	struct question question = {.argv = QUESTION_WORDS("ACL", "WHOAMI")};
-	const char *name, *user = rules->visit->enquiry.endpoint->user;
-	bool answered = check_contact_ask(rules->visit, &question, 1);
+	const char *user = rules->visit->enquiry.endpoint->user, *name;
+	struct asks asks = {.count = 0};
+	bool answered;
 
-	name = value_text(question.value);
+	ask_add(&asks, "", "ACL|WHOAMI");
+	answered = check_contact_ask(rules->visit, &asks);
+	name = value_text(asks.questions[0].value);
 	rules->own_user = mem_strdup(name != NULL   ? name
 				     : user != NULL ? user
 						    : "default");
-	enquiry_forget(&question, 1);
+	ask_forget(&asks);
 	if (!answered)
 		return false;
-	question = (struct question){
-	    .argv = QUESTION_WORDS("ACL", "DRYRUN", rules->own_user, "TIME")};
-	answered = check_contact_ask(rules->visit, &question, 1);
-	rules->is_dry = question.outcome == QUESTION_ANSWERED;
-	enquiry_forget(&question, 1);
+	asks.user = rules->own_user;
+	ask_add(&asks, "", "ACL|DRYRUN|" ASK_USER "|TIME");
+	answered = check_contact_ask(rules->visit, &asks);
+	rules->is_dry = asks.questions[0].outcome == QUESTION_ANSWERED;
+	ask_forget(&asks);
 	return answered;
 }
 
@@ -140,63 +136,41 @@ find_user(struct rules *rules)
  * touch. Other commands are sent as they are: a service or a proxy may refuse
  * what the rules of the server permit. */
 static bool
-is_dry(const struct rules *rules, const struct trial *trial)
+is_dry(const struct rules *rules, size_t command)
 {
-	return rules->is_dry && trial->kind != NEEDS_TRIAL_DIRECT &&
-	       strstr(trial->words, NEEDS_KEY) != NULL;
+	const struct needs_command_row *row = &needs_commands[command];
+
+	return rules->is_dry && row->trial != NEEDS_TRIAL_DIRECT &&
+	       strstr(row->words, ASK_KEY) != NULL;
 }
 
-static void
-split_words(const struct rules *rules, struct trial *trial, bool in_script)
-{
-	const char **argv = trial->argv;
-	char *rest = trial->text;
-
-	if (in_script) {
-		*argv++ = "EVAL";
-		*argv++ = "return redis.call(unpack(ARGV))";
-		*argv++ = "1";
-		*argv++ = trial->key;
-	} else if (is_dry(rules, trial)) {
-		*argv++ = "ACL";
-		*argv++ = "DRYRUN";
-		*argv++ = rules->own_user;
-	}
-	snprintf(trial->text, sizeof(trial->text), "%.39s", trial->words);
-	while (rest != NULL) {
-		const char *word = strsep(&rest, "|");
-
-		*argv++ = strcmp(word, NEEDS_KEY) == 0 ? trial->key : word;
-	}
-	*argv = NULL;
-}
-
-/* Those with words, or those in a script that the server seems not to have. */
+/* Each command of the set, in a script or as it is. */
 static bool
-try_all(const struct rules *rules, struct trial *trials, size_t count,
-    bool in_script)
+try_commands(struct rules *rules, uint64_t set, bool in_script)
 {
-	struct question questions[NEEDS_COMMANDS];
-	struct trial *tried[NEEDS_COMMANDS];
-	size_t asked = 0;
+	struct asks asks = {.user = rules->own_user,
+	    .key = rules->is_dry ? rules->names[0].keys.lock
+				 : rules->visit->scratch};
+	const struct question *question = asks.questions;
 	bool answered;
 
-	for (size_t i = 0; i < count; i++) {
-		if (*trials[i].words == '\0' ||
-		    (in_script && (trials[i].access != ACCESS_MISSING ||
-				      trials[i].kind != NEEDS_TRIAL_PLAIN ||
-				      is_dry(rules, &trials[i]))))
-			continue;
-		split_words(rules, &trials[i], in_script);
-		questions[asked] = (struct question){.argv = trials[i].argv};
-		tried[asked++] = &trials[i];
-	}
-	answered = check_contact_ask(rules->visit, questions, asked);
-	for (size_t i = 0; i < asked; i++) {
-		tried[i]->succeeded = questions[i].outcome == QUESTION_ANSWERED;
-		tried[i]->access = judge_access(&questions[i], tried[i]->kind);
-	}
-	enquiry_forget(questions, asked);
+	for (size_t i = 0; i < NEEDS_COMMANDS; i++)
+		if (set & NEEDS_BIT(i))
+			ask_add(&asks,
+			    in_script	       ? IN_SCRIPT
+			    : is_dry(rules, i) ? "ACL|DRYRUN|" ASK_USER "|"
+					       : "",
+			    needs_commands[i].words);
+	answered = check_contact_ask(rules->visit, &asks);
+	for (size_t i = 0; i < NEEDS_COMMANDS; i++)
+		if (set & NEEDS_BIT(i)) {
+			rules->tried[i] =
+			    judge_access(question, needs_commands[i].trial);
+			rules->succeeded[i] =
+			    question->outcome == QUESTION_ANSWERED;
+			question++;
+		}
+	ask_forget(&asks);
 	return answered;
 }
 
@@ -207,35 +181,35 @@ try_all(const struct rules *rules, struct trial *trials, size_t count,
  * cannot send to a server, but never looks into scripts: there, the server
  * itself answers. */
 static bool
-try_commands(struct rules *rules)
+try_all(struct rules *rules)
 {
-	struct trial trials[NEEDS_COMMANDS];
-	const char *key =
-	    rules->is_dry ? rules->names[0].keys.lock : rules->visit->scratch;
-	struct trial end = {.words = "SET|" NEEDS_KEY "||PX|1", .key = key};
-	bool answered;
+	struct asks end = {.key = rules->visit->scratch};
+	uint64_t rest = 0, missing = 0;
+	bool answered = try_commands(rules, NEEDS_BIT(NEEDS_SET), false);
+	bool may_create = rules->is_dry || rules->succeeded[NEEDS_SET];
 
+	for (size_t i = NEEDS_SET + 1; i < NEEDS_COMMANDS; i++)
+		if (*needs_commands[i].words != '\0' &&
+		    (may_create ||
+			needs_commands[i].trial != NEEDS_TRIAL_CREATES))
+			rest |= NEEDS_BIT(i);
+	answered = answered && try_commands(rules, rest, false);
 	for (size_t i = 0; i < NEEDS_COMMANDS; i++)
-		trials[i] = (struct trial){.words = needs_commands[i].words,
-		    .kind = needs_commands[i].trial,
-		    .key = key};
-	answered = try_all(rules, trials, 1, false);
-	for (size_t i = 1; i < NEEDS_COMMANDS; i++)
-		if (trials[i].kind == NEEDS_TRIAL_CREATES && !rules->is_dry &&
-		    !trials[0].succeeded)
-			trials[i].words = "";
-	answered = answered &&
-		   try_all(rules, &trials[1], NEEDS_COMMANDS - 1, false) &&
-		   try_all(rules, trials, NEEDS_COMMANDS, true);
-	if (answered && !rules->is_dry && trials[NEEDS_SET].succeeded &&
-	    !trials[NEEDS_DEL].succeeded)
-		answered = try_all(rules, &end, 1, false);
+		if (rules->tried[i] == ACCESS_MISSING && !is_dry(rules, i) &&
+		    needs_commands[i].trial == NEEDS_TRIAL_PLAIN)
+			missing |= NEEDS_BIT(i);
+	answered = answered && try_commands(rules, missing, true);
+	if (answered && !rules->is_dry && rules->succeeded[NEEDS_SET] &&
+	    !rules->succeeded[NEEDS_DEL]) {
+		ask_add(&end, "", "SET|" ASK_KEY "||PX|1");
+		answered = check_contact_ask(rules->visit, &end);
+		ask_forget(&end);
+	}
 	for (size_t i = 0; i < NEEDS_COMMANDS; i++) {
-		enum access access = trials[i].access;
-
-		if (access == ACCESS_MISSING)
+		if (rules->tried[i] == ACCESS_MISSING)
 			rules->missing |= NEEDS_BIT(i);
-		if (access == ACCESS_MISSING || access == ACCESS_DENIED)
+		if (rules->tried[i] == ACCESS_MISSING ||
+		    rules->tried[i] == ACCESS_DENIED)
 			rules->denied.commands |= NEEDS_BIT(i);
 	}
 	return answered;
@@ -253,19 +227,22 @@ static bool
 try_keys(struct rules *rules, struct names *names)
 {
 	const char *words = is_denied(rules, NEEDS_EVALSHA)
-				? "EVAL|return 1|1|" NEEDS_KEY
-				: "EVALSHA|0|1|" NEEDS_KEY;
-	struct trial trials[KEY_COUNT];
+				? "EVAL|return 1|1|" ASK_KEY
+				: "EVALSHA|0|1|" ASK_KEY;
+	struct asks asks = {.count = 0};
 	bool answered;
 
+	for (size_t i = 0; i < KEY_COUNT; i++) {
+		asks.key = names->keys.all[i];
+		ask_add(&asks, "", words);
+	}
+	answered = check_contact_ask(rules->visit, &asks);
 	for (size_t i = 0; i < KEY_COUNT; i++)
-		trials[i] =
-		    (struct trial){.words = words, .key = names->keys.all[i]};
-	answered = try_all(rules, trials, KEY_COUNT, false);
-	for (size_t i = 0; i < KEY_COUNT; i++)
-		if (trials[i].access == ACCESS_NO_KEY)
+		if (judge_access(&asks.questions[i], NEEDS_TRIAL_PLAIN) ==
+		    ACCESS_NO_KEY)
 			names->denied |= NEEDS_BIT(i) & names->usable;
 	rules->denied.keys |= names->denied;
+	ask_forget(&asks);
 	return answered;
 }
 
@@ -275,37 +252,28 @@ static bool
 try_scripts(struct rules *rules)
 {
 	const struct kind *kind = rules->config.kind;
-	struct question questions[] = {{.argv = QUESTION_WORDS("EVALSHA",
-					    kind->acquire->digest, "0")},
-	    {.argv = QUESTION_WORDS("EVALSHA", kind->renew->digest, "0")},
-	    {.argv = QUESTION_WORDS("EVALSHA", kind->release->digest, "0")}};
+	const struct script *scripts[] = {kind->acquire, kind->renew,
+	    kind->release};
+	struct asks asks = {.count = 0};
 	bool answered = true, known = !is_denied(rules, NEEDS_EVALSHA);
 
 	if (!is_denied(rules, NEEDS_EVAL))
 		return true;
-	if (known)
-		answered = check_contact_ask(rules->visit, questions, 3);
-	for (size_t i = 0; i < 3; i++)
-		known = known && questions[i].error != NULL &&
-			!reply_is(questions[i].error, "NOSCRIPT");
+	for (size_t i = 0; i < 3 && known; i++) {
+		asks.key = scripts[i]->digest;
+		ask_add(&asks, "", "EVALSHA|" ASK_KEY "|0");
+	}
+	answered = check_contact_ask(rules->visit, &asks);
+	for (size_t i = 0; i < asks.count; i++)
+		known = known && asks.questions[i].error != NULL &&
+			!reply_is(asks.questions[i].error, "NOSCRIPT");
 	if (!known) {
 		rules->denied.commands ^=
 		    NEEDS_BIT(NEEDS_EVAL) | NEEDS_BIT(NEEDS_SCRIPTS);
 		if (rules->missing & NEEDS_BIT(NEEDS_EVAL))
 			rules->missing |= NEEDS_BIT(NEEDS_SCRIPTS);
 	}
-	enquiry_forget(questions, 3);
-	return answered;
-}
-
-static bool
-try_rules(struct rules *rules)
-{
-	bool answered =
-	    find_user(rules) && try_commands(rules) && try_scripts(rules);
-
-	for (size_t i = 0; i < rules->names_count && answered; i++)
-		answered = try_keys(rules, &rules->names[i]);
+	ask_forget(&asks);
 	return answered;
 }
 
@@ -374,22 +342,24 @@ static void
 add_finding(struct rules *rules, const struct needs_row *row,
     const struct needs *lacking, enum needs_use use)
 {
-	struct findings *findings = rules->visit->findings;
+	const struct visit *visit = rules->visit;
 	char *list = list_rules(rules, lacking);
+	char *remedy = mem_printf("ACL SETUSER %s %s, then %s", rules->own_user,
+	    list, visit->save_rules);
 	int severity = FINDING_NOTE;
 
 	if (use == NEEDS_USED)
 		severity = needs_refuses(row, &rules->config) ? EXITCODE_REFUSED
 							      : FINDING_WARNING;
 	rules->lacking++;
-	findings_add(findings, severity, row->check,
-	    "the server lacks a command, or a proxy refuses it: see "
-	    "rename-command in its configuration, or what the provider "
-	    "supports",
+	findings_add(visit->findings, severity, row->check,
+	    rules->missing & lacking->commands
+		? "the server lacks a command, or a proxy refuses it: see "
+		  "rename-command in its configuration, or what the provider "
+		  "supports"
+		: remedy,
 	    "%s: not permitted: %s", row->without, list);
-	if (!(rules->missing & lacking->commands))
-		findings_set_remedy(findings, "ACL SETUSER %s %s, then %s",
-		    rules->own_user, list, rules->visit->save_rules);
+	free(remedy);
 	free(list);
 }
 
@@ -430,21 +400,21 @@ judge_rules(struct rules *rules)
 	struct findings *findings = rules->visit->findings;
 	bool partial = rules->visit->enquiry.opts->key_count == 0 &&
 		       (rules->names[0].denied & NEEDS_BIT(KEY_LOCK)) != 0;
+	char *facts = NULL;
 
+	rows_put(&facts, "user", "%s", rules->own_user);
+	rows_put(&facts, "way", "%s",
+	    rules->is_dry ? "ACL DRYRUN" : "a scratch key");
+	rows_put(&facts, "scratch", "%s", rules->visit->scratch);
 	/* Without -k nobody knows which names the rules should permit. */
 	if (partial) {
-		findings_add(findings, FINDING_UNKNOWN, "access-keys",
-		    "name a lock by -k",
-		    "the rules permit certain keys only, and not \"%s\", so "
-		    "those of locks are not examined",
-		    rules->visit->scratch);
+		rows_judge(ABOUT_KEYS, FINDING_OK, facts, findings);
 		rules->denied.keys = 0;
 	}
 	add_findings(rules);
 	if (rules->lacking == 0 && !partial)
-		findings_add(findings, FINDING_OK, "access", NULL,
-		    "user %s may use all features (by %s)", rules->own_user,
-		    rules->is_dry ? "ACL DRYRUN" : "a scratch key");
+		rows_judge(ABOUT_ACCESS, FINDING_OK, facts, findings);
+	free(facts);
 }
 
 static void
@@ -490,7 +460,9 @@ check_access(struct visit *visit)
 	bool answered;
 
 	name_locks(&rules);
-	answered = try_rules(&rules);
+	answered = find_user(&rules) && try_all(&rules) && try_scripts(&rules);
+	for (size_t i = 0; i < rules.names_count && answered; i++)
+		answered = try_keys(&rules, &rules.names[i]);
 	if (answered)
 		judge_rules(&rules);
 	for (size_t i = 0; i < rules.names_count; i++)

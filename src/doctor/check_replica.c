@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "doctor/checks.h"
+#include "doctor/rows.h"
 #include "redis/info.h"
 
 enum { REPLICAS_MAX = 64 };
@@ -70,9 +71,11 @@ ask_replica(const struct replicas *replicas, struct check_replica *replica)
 	    sizeof(replica->label));
 	visit.findings->subject = replica->label;
 	enquiry_begin(&visit.enquiry, &endpoint, NULL);
-	if (check_contact_measure(&visit)) {
+	if (check_contact_measure(&visit) && check_server_ask(&visit)) {
 		replica->clock = check_contact_offset(&visit.samples);
-		replica->facts = check_server_facts(&visit);
+		replica->facts = visit.facts;
+	} else {
+		free(visit.facts);
 	}
 	enquiry_end(&visit.enquiry);
 }
@@ -80,7 +83,7 @@ ask_replica(const struct replicas *replicas, struct check_replica *replica)
 static void
 find_replicas(struct replicas *replicas)
 {
-	char name[24], line[CLUSTER_LABEL_SIZE + 64];
+	char name[24], line[CLUSTER_LABEL_SIZE + 64], *facts = NULL;
 	int64_t count =
 	    info_number(replicas->primary->facts, "connected_slaves");
 
@@ -95,12 +98,12 @@ find_replicas(struct replicas *replicas)
 		if (read_replica(line, &replicas->list[replicas->count]))
 			replicas->count++;
 	}
+	rows_put(&facts, "named", "%zu", replicas->count);
+	rows_put(&facts, "count", "%" PRId64, count);
 	if ((size_t)count > replicas->count)
-		findings_add(replicas->primary->findings, FINDING_UNKNOWN,
-		    "replica", CHECK_SEE,
-		    "INFO names %zu of %" PRId64 " replicas, so not all are "
-		    "examined",
-		    replicas->count, count);
+		rows_judge(ABOUT_UNNAMED, FINDING_OK, facts,
+		    replicas->primary->findings);
+	free(facts);
 	for (size_t i = 0; i < replicas->count; i++)
 		ask_replica(replicas, &replicas->list[i]);
 }
@@ -109,31 +112,23 @@ find_replicas(struct replicas *replicas)
 
 /* Its expiry times are those of the primary's clock. */
 static bool
-judge_clock(const struct replicas *replicas,
-    const struct check_replica *replica)
+judge_clock(const struct replicas *replicas, struct check_replica *replica)
 {
 	const struct visit *primary = replicas->primary;
 	struct check_offset clock = check_contact_offset(&primary->samples);
 	int64_t ahead_us = replica->clock.us - clock.us;
-	int64_t ttl_us = primary->enquiry.opts->ttl_ms * 1000;
+	int64_t doubt_us = clock.error_us + replica->clock.error_us;
+	bool is_known = clock.is_known && replica->clock.is_known;
 
-	if (!replica->clock.is_known)
-		findings_add(primary->findings, FINDING_UNKNOWN, "clock",
-		    "permit +time there", "the replica does not say its time");
-	if (!clock.is_known || !replica->clock.is_known)
-		return false;
-	if (llabs(ahead_us) <=
-	    CHECK_FAR_US + clock.error_us + replica->clock.error_us)
-		return true;
-	findings_add(primary->findings,
-	    ahead_us < 0 ? FINDING_NOTE : FINDING_WARNING, "clock",
-	    "keep both clocks by NTP",
-	    "%.1f s %s the primary's: promoted, it %s",
-	    (double)llabs(ahead_us) / 1e6, ahead_us < 0 ? "behind" : "ahead of",
-	    ahead_us < 0	? "keeps locks for longer"
-	    : ahead_us > ttl_us ? "frees every lock"
-				: "frees locks too soon");
-	return false;
+	rows_put_flag(&replica->facts, "no_time", !replica->clock.is_known);
+	if (is_known && llabs(ahead_us) > CHECK_FAR_US + doubt_us)
+		rows_put(&replica->facts, ahead_us < 0 ? "behind" : "ahead",
+		    "%.1f", (double)llabs(ahead_us) / 1e6);
+	rows_put_flag(&replica->facts, "more_than_ttl",
+	    ahead_us > primary->enquiry.opts->ttl_ms * 1000);
+	return rows_judge(ABOUT_CLOCK, FINDING_OK, replica->facts,
+		   primary->findings) == 0 &&
+	       is_known;
 }
 
 /* By which it is chosen to be promoted; 0: never. */
@@ -160,10 +155,8 @@ is_number(const char *host)
 
 /* Sentinels may know it by a name. */
 static bool
-is_known(const struct replicas *replicas, const struct check_replica *replica)
+is_known(const struct visit *primary, const struct check_replica *replica)
 {
-	const struct visit *primary = replicas->primary;
-
 	for (size_t i = 0; i < primary->known_count; i++) {
 		const struct sentinel_address *known = &primary->known[i];
 
@@ -185,6 +178,8 @@ judge_worth(const struct replicas *replicas,
 	bool by_sentinel = primary->enquiry.endpoint->master != NULL;
 	int wanted = primary->enquiry.opts->replicas;
 	int64_t best = 0;
+	char *facts = NULL;
+	bool worthy;
 
 	if (!info_is(primary->facts, "fails_over", "1") ||
 	    (size_t)wanted >= replicas->count)
@@ -196,23 +191,16 @@ judge_worth(const struct replicas *replicas,
 
 		best = other > best ? other : best;
 	}
-	if (!is_known(replicas, replica))
-		findings_add(primary->findings, FINDING_WARNING, "promotion",
-		    NULL,
-		    "it confirms locks, and no sentinel knows it, so it is "
-		    "never promoted");
-	else if (wanted > 0 && replica->facts != NULL &&
-		 rank(replica, by_sentinel) < best)
-		findings_add(primary->findings, FINDING_WARNING, "promotion",
-		    NULL,
-		    "it confirms --wait-replicas %d, and another replica is "
-		    "promoted",
-		    wanted);
-	else
-		return true;
-	findings_set_remedy(primary->findings, "--wait-replicas %zu",
-	    replicas->count);
-	return false;
+	rows_put(&facts, "wanted", "%d", wanted);
+	rows_put(&facts, "all", "%zu", replicas->count);
+	rows_put_flag(&facts, "unknown", !is_known(primary, replica));
+	rows_put_flag(&facts, "passed_over",
+	    wanted > 0 && replica->facts != NULL &&
+		rank(replica, by_sentinel) < best);
+	worthy = rows_judge(ABOUT_PROMOTION, FINDING_OK, facts,
+		     primary->findings) == 0;
+	free(facts);
+	return worthy;
 }
 
 void
@@ -224,7 +212,7 @@ check_replicas(struct visit *visit)
 
 	find_replicas(&replicas);
 	for (size_t i = 0; i < replicas.count; i++) {
-		const struct check_replica *replica = &replicas.list[i];
+		struct check_replica *replica = &replicas.list[i];
 		bool good;
 
 		findings->subject = replica->label;
@@ -234,9 +222,7 @@ check_replicas(struct visit *visit)
 		good &= check_server_replica_rows(replica->facts, findings);
 		good &= judge_clock(&replicas, replica);
 		if (good)
-			findings_add(findings, FINDING_OK, "replica", NULL,
-			    "read-only; its settings and its clock are as they "
-			    "should be");
+			rows_judge(ABOUT_GOOD, FINDING_OK, NULL, findings);
 	}
 	for (size_t i = 0; i < replicas.count; i++)
 		free(replicas.list[i].facts);

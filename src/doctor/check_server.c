@@ -186,7 +186,7 @@ ask_replay(struct visit *visit, const char *key, char **facts, bool *is_known)
 
 	for (size_t i = 0; i < REPLAYED; i++)
 		ask_add(&asks, "ACL|DRYRUN|default|", replayed[i]);
-	answered = check_contact_ask(visit, asks.questions, asks.count);
+	answered = check_contact_ask(visit, &asks);
 	for (size_t i = 0; i < asks.count; i++) {
 		const char *words = value_text(asks.questions[i].value);
 		const char *error = asks.questions[i].error;
@@ -217,7 +217,7 @@ ask_flags(struct visit *visit, bool *is_known)
 	size_t count, all = 0;
 
 	ask_add(&asks, "", "ACL|GETUSER|default");
-	answered = check_contact_ask(visit, asks.questions, asks.count);
+	answered = check_contact_ask(visit, &asks);
 	flags = value_at(asks.questions[0].value, 1);
 	value_count(flags, &count);
 	for (size_t i = 0; i < count; i++) {
@@ -292,23 +292,19 @@ put_answers(char **facts, const struct visit *visit, const struct asks *asks)
 		put_replicas(facts, visit->enquiry.opts->replicas);
 }
 
-char *
-check_server_facts(struct visit *visit)
+bool
+check_server_ask(struct visit *visit)
 {
 	struct asks asks = {.count = 0};
-	char *facts = NULL;
 	bool answered;
 
 	for (size_t i = 0; i < ASKED; i++)
 		ask_add(&asks, "", asked[i]);
-	answered = check_contact_ask(visit, asks.questions, asks.count);
+	answered = check_contact_ask(visit, &asks);
 	if (answered)
-		put_answers(&facts, visit, &asks);
+		put_answers(&visit->facts, visit, &asks);
 	ask_forget(&asks);
-	if (answered && check_replay(visit, &facts))
-		return facts;
-	free(facts);
-	return NULL;
+	return answered && check_replay(visit, &visit->facts);
 }
 
 /* --- the verdict ------------------------------------------------------ */
@@ -335,16 +331,16 @@ check_server_replica_rows(const char *facts, struct findings *findings)
 }
 
 bool
-check_server(struct visit *visit, bool *is_node)
+check_server(struct visit *visit)
 {
 	const struct enquiry *enquiry = &visit->enquiry;
 	struct check_identity *identity = &visit->identity;
 	bool is_unix = enquiry->endpoint->transport == URL_UNIX;
 	const char *facts;
 
-	facts = visit->facts = check_server_facts(visit);
-	if (facts == NULL)
+	if (!check_server_ask(visit))
 		return false;
+	facts = visit->facts;
 	*identity = (struct check_identity){.label = enquiry->endpoint->label,
 	    .uptime_s = info_number(facts, "uptime_in_seconds"),
 	    .clock = check_contact_offset(&visit->samples)};
@@ -355,10 +351,5 @@ check_server(struct visit *visit, bool *is_node)
 		sizeof(identity->address)))
 		snprintf(identity->address, sizeof(identity->address), "%s",
 		    is_unix ? "localhost" : "");
-	*is_node = info_is(facts, "mode", "cluster");
-	if (check_server_rows(facts, visit->findings))
-		return true;
-	free(visit->facts);
-	visit->facts = NULL;
-	return false;
+	return check_server_rows(facts, visit->findings);
 }

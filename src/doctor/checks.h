@@ -57,8 +57,7 @@ struct visit {
 	const char *scratch;
 	struct check_samples samples;
 	struct check_identity identity;
-	/* Of the server, as check_server_facts returns them, or NULL. */
-	char *facts;
+	char *facts; /* of the server, or NULL */
 	/* It is a replica: if it cannot be asked, that is a note. */
 	bool is_replica;
 	/* The replicas that sentinels know, if one of them says so. */
@@ -78,12 +77,10 @@ struct visit {
 /* --- check_contact.c: round trips, clock, TLS, writes ------------------- */
 
 /* Asks them all. */
-bool check_contact_ask(struct visit *visit, struct question *questions,
-    size_t count);
-/* Adds a warning: why that question, which was refused or has no reply, was not
- * answered. */
-void check_contact_warn(struct visit *visit, const struct question *question,
-    const char *check);
+bool check_contact_ask(struct visit *visit, struct asks *asks);
+/* Facts: why a question, which was refused or has no reply, was not answered,
+ * and what to do. */
+void check_contact_put_failure(char **facts, const struct question *question);
 
 /* Opens the connection, and measures on it. */
 bool check_contact_measure(struct visit *visit);
@@ -96,7 +93,7 @@ void check_contact_end(struct visit *visit);
  * has failed, replicas are missing, clients are paused or a script runs.
  * Without a scratch key, Redis before 7 is not asked. If it is a node of a
  * cluster, the locks must belong to it; their keys are not touched. */
-bool check_contact_writes(struct visit *visit, bool is_node);
+bool check_contact_writes(struct visit *visit);
 
 /* Pure. By the sample that knows best. */
 struct check_offset check_contact_offset(const struct check_samples *samples);
@@ -109,9 +106,9 @@ int64_t check_contact_step(const struct check_samples *samples);
  * clients. Fills in the identity, and how access rules are saved. Also false
  * when the server serves nobody now.
  */
-bool check_server(struct visit *visit, bool *is_node);
-/* What it says, as lines in the form of INFO, to be freed; or NULL. */
-char *check_server_facts(struct visit *visit);
+bool check_server(struct visit *visit);
+/* Adds what it says to the facts. */
+bool check_server_ask(struct visit *visit);
 /* Pure. The rows that follow from facts. */
 bool check_server_rows(const char *facts, struct findings *findings);
 /* Pure. Those of a replica that are not as they should be. Whether there are

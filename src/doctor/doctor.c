@@ -33,13 +33,12 @@ print_new(struct doctor *doctor)
 static void
 examine_server(struct visit *visit)
 {
-	bool is_node;
+	bool is_usable = check_contact_begin(visit) && check_server(visit);
 
-	if (check_contact_begin(visit) && check_server(visit, &is_node) &&
-	    check_contact_writes(visit, is_node) &&
+	if (is_usable && check_contact_writes(visit) &&
 	    (visit->scratch == NULL || check_access(visit)))
 		check_contact_end(visit);
-	if (visit->facts != NULL)
+	if (is_usable)
 		check_replicas(visit);
 	free(visit->facts);
 	visit->facts = NULL;

@@ -11,14 +11,37 @@
 
 /* What rows are about. */
 enum about {
-	ABOUT_USELESS, /* a server from which no run gets a lock */
-	ABOUT_SERVER,  /* what it is */
-	ABOUT_KEPT,    /* what it keeps of what it has acknowledged */
-	ABOUT_OTHERS,  /* its replicas and clients */
-	ABOUT_REPLICA, /* one of those, before what it keeps */
-	ABOUT_HOST,    /* this one */
-	ABOUT_LOG,     /* where logs go */
-	ABOUT_METRICS, /* where metrics go */
+	ABOUT_FAILURE,	   /* why a server is not examined */
+	ABOUT_TLS,	   /* the connection */
+	ABOUT_CERTIFICATE, /* one of two */
+	ABOUT_WRITES,	   /* whether it accepts them now */
+	ABOUT_TIMES,	   /* round trips, and its clock */
+	ABOUT_SLOTS,	   /* of a cluster */
+	ABOUT_NODES,	   /* of a cluster, when they are not known */
+	ABOUT_ADDRESS,	   /* of the primary, by one sentinel */
+	ABOUT_STATE,	   /* of the primary, likewise */
+	ABOUT_QUORUM,	   /* of sentinels, likewise */
+	ABOUT_SENTINELS,   /* all of them */
+	ABOUT_NAMED,	   /* those in the URL */
+	ABOUT_MAJORITY,	   /* of several servers */
+	ABOUT_SAID,	   /* by one of them */
+	ABOUT_PAIR,	   /* two of them */
+	ABOUT_AGE,	   /* of one of them */
+	ABOUT_ALL,	   /* of them, in the end */
+	ABOUT_USELESS,	   /* a server from which no run gets a lock */
+	ABOUT_SERVER,	   /* what it is */
+	ABOUT_KEPT,	   /* what it keeps of what it has acknowledged */
+	ABOUT_OTHERS,	   /* its replicas and clients */
+	ABOUT_KEYS,	   /* that are not examined */
+	ABOUT_ACCESS,	   /* if nothing is denied */
+	ABOUT_REPLICA,	   /* one of those, before what it keeps */
+	ABOUT_UNNAMED,	   /* those of which only the number is known */
+	ABOUT_PROMOTION,   /* of one */
+	ABOUT_CLOCK,	   /* of one */
+	ABOUT_GOOD,	   /* one */
+	ABOUT_HOST,	   /* this one */
+	ABOUT_LOG,	   /* where logs go */
+	ABOUT_METRICS,	   /* where metrics go */
 };
 
 /* Without pointers, which the loader would have to adjust at the start of each

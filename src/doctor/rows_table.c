@@ -4,6 +4,184 @@
 #include "doctor/rows.h"
 
 /* clang-format off */
+/* --- reaching a server -------------------------------------------------- */
+
+static const struct row failure[] = {
+	{"reach", FINDING_UNKNOWN, "is_replica", "{refusal}{failure}", "{advice}"},
+	{"reach", EXITCODE_REFUSED, "refused", "{refusal}{failure}", "{advice}"},
+	{"reach", EXITCODE_UNAVAILABLE, "", "{refusal}{failure}",
+	    "{advice}"},
+};
+
+static const struct row tls[] = {
+	{"tls", FINDING_OK, "tls", "{protocol}, {cipher}", ""},
+	{"tls", FINDING_NOTE, "plain has_password",
+	    "the connection is not encrypted, nor is the password",
+	    "rediss:// in place of redis://, if the server can"},
+	{"tls", FINDING_NOTE, "plain", "the connection is not encrypted",
+	    "rediss:// in place of redis://, if the server can"},
+};
+
+static const struct row certificate[] = {
+	{"certificate", FINDING_WARNING, "expired",
+	    "{whose} has expired", "renew it"},
+	{"certificate", FINDING_WARNING, "days<1",
+	    "{whose} expires within a day: then no run gets a lock",
+	    "renew it"},
+	{"certificate", FINDING_WARNING, "days<2",
+	    "{whose} expires in 1 day: then no run gets a lock", "renew it"},
+	{"certificate", FINDING_WARNING, "days<14",
+	    "{whose} expires in {days} days: then no run gets a lock",
+	    "renew it"},
+	{"certificate", FINDING_OK, "",
+	    "{whose} is valid for {days} days", ""},
+};
+
+/* After the server has been examined. */
+static const struct row writes[] = {
+	{"writes", EXITCODE_UNAVAILABLE, "unwritten",
+	    "the server refuses to write: {unwritten}", "{write_advice}"},
+	{"writes", EXITCODE_UNAVAILABLE, "no_script",
+	    "the server does not return what a script does",
+	    "check the address: this may be no Redis server"},
+};
+
+#define TRIP "{median} ms (median of {trips}), at most {longest} ms; the " \
+	"ttl is {ttl} s"
+
+static const struct row times[] = {
+	{"round-trip", FINDING_WARNING, "slow", TRIP,
+	    "use a server that is nearer, or a longer --ttl"},
+	{"round-trip", FINDING_OK, "", TRIP, ""},
+
+	{"clock", FINDING_UNKNOWN, "!off time_denied",
+	    "the server does not say its time", "permit +time"},
+	{"clock", FINDING_UNKNOWN, "!off",
+	    "the server does not say its time", "keep both clocks by NTP"},
+	{"clock", FINDING_WARNING, "far", "{off} this host's",
+	    "keep both clocks by NTP: if the server's is set forward later, "
+	    "keys expire too soon"},
+	{"clock", FINDING_OK, "", "{off} this host's", ""},
+
+	{"clock-step", FINDING_WARNING, "step",
+	    "the server's clock was set {step} just now", "let NTP slew the "
+	    "clock: a step forward ends leases too soon"},
+};
+
+/* --- servers that belong together --------------------------------------- */
+
+#define REPAIR "redis-cli --cluster check HOST:PORT"
+
+static const struct row slots[] = {
+	{"slots", FINDING_UNKNOWN, "see",
+	    "the server does not say which slots are served{why}", "{see}"},
+	{"slots", EXITCODE_UNAVAILABLE, "!cluster_state=ok",
+	    "the cluster is down: {missing} slots have no owner, the owners "
+	    "of {failing} have failed", REPAIR},
+	{"slots", FINDING_WARNING, "gaps",
+	    "{missing} slots have no owner, the owners of {silent} have "
+	    "failed or do not answer: their locks are out of reach", REPAIR},
+	{"slots", FINDING_OK, "", "all 16384 are served", ""},
+};
+static const struct row nodes[] = {
+	{"primaries", FINDING_UNKNOWN, "",
+	    "the nodes are not known, so they are not examined{why}", "{see}"},
+};
+
+/* What one sentinel says of the primary, and of the others. */
+static const struct row address[] = {
+	{"sentinels", FINDING_WARNING, "failure !refusal",
+	    "{failure}", "{advice}"},
+	{"sentinels", FINDING_WARNING, "failure no_sentinel",
+	    "{sentinel}: it is no sentinel", "name sentinels in the URL"},
+	{"sentinels", FINDING_WARNING, "failure",
+	    "{sentinel}: {failure}", "{advice}"},
+	{"sentinels", FINDING_WARNING, "no_master",
+	    "{sentinel}: it knows no such master",
+	    "check the name in the URL, or add it by SENTINEL MONITOR"},
+	{"sentinels", FINDING_WARNING, "no_address",
+	    "{sentinel}: it names no address of the primary",
+	    "check that it is a sentinel, or take it out of the URL"},
+	{"sentinels", FINDING_WARNING, "differs", "{sentinel}: it names "
+	    "{address} as the primary, another sentinel {first}",
+	    "if that lasts, SENTINEL RESET {master} at the one that is wrong"},
+};
+static const struct row state[] = {
+	{"sentinels", FINDING_WARNING, "down",
+	    "{sentinel}: it does not reach the primary",
+	    "check the primary, and the network between them"},
+};
+static const struct row quorum[] = {
+	{"sentinels", FINDING_WARNING, "no_quorum",
+	    "{sentinel}: {no_quorum}", "start the missing sentinels: until "
+	    "then nothing replaces a primary that dies"},
+	{"sentinels", FINDING_UNKNOWN, "no_answer denied",
+	    "{sentinel}: it does not say whether it has a quorum",
+	    "permit +sentinel"},
+	{"sentinels", FINDING_UNKNOWN, "no_answer",
+	    "{sentinel}: it does not say whether it has a quorum",
+	    "use a sentinel that knows CKQUORUM"},
+};
+/* All of them, and those that the URL names. */
+static const struct row sentinels[] = {
+	{"sentinels", FINDING_OK, "agreed", "{replied} agree on {address}", ""},
+};
+static const struct row named[] = {
+	{"sentinels", FINDING_NOTE, "named<3", "the URL names {named}: a "
+	    "failover needs a majority of at least three",
+	    "name all sentinels in the URL"},
+};
+
+/* Several servers: how many there are, */
+static const struct row majority[] = {
+	{"majority", FINDING_OK, "odd",
+	    "{spare} of {servers} servers may fail", ""},
+	{"majority", FINDING_WARNING, "servers=2", "{spare} of {servers} "
+	    "servers may fail, as with one server fewer",
+	    "name an odd number of servers"},
+	{"majority", FINDING_NOTE, "", "{spare} of {servers} "
+	    "servers may fail, as with one server fewer",
+	    "name an odd number of servers"},
+};
+/* what one of them does not say, */
+static const struct row said[] = {
+	{"same-server", FINDING_UNKNOWN, "!run_id",
+	    "{server} does not say its run_id", "permit +info"},
+	{"clocks", FINDING_UNKNOWN, "!time",
+	    "{server} does not say its time", "permit +time"},
+	{"uptime", FINDING_UNKNOWN, "!uptime",
+	    "{server} does not say its uptime", "permit +info"},
+};
+/* whether two of them are alike, */
+static const struct row pair[] = {
+	{"same-server", FINDING_WARNING, "same enough",
+	    "{a} and {b} are the same server", "name it once"},
+	{"same-server", EXITCODE_USAGE, "same",
+	    "{a} and {b} are the same server", "name it once"},
+	{"same-host", FINDING_WARNING, "together !same",
+	    "{a} and {b} are on the same host",
+	    "run them on different machines, which fail apart"},
+	{"clocks", FINDING_WARNING, "apart",
+	    "those of {a} and {b} differ by {apart} s", "keep them by NTP"},
+};
+/* whether the vote of one counts, */
+static const struct row age[] = {
+	{"uptime", FINDING_WARNING, "left enough", "{server} has started "
+	    "{uptime} s ago: it abstains for another {left} s",
+	    "wait; or --min-uptime 0, if all servers store each write at once"},
+	{"uptime", EXITCODE_UNAVAILABLE, "left", "{server} has started "
+	    "{uptime} s ago: it abstains for another {left} s",
+	    "wait; or --min-uptime 0, if all servers store each write at once"},
+};
+/* and what no check of them has found. */
+static const struct row all[] = {
+	{"same-host", FINDING_OK, "!same-server !same-host",
+	    "no two of them are on the same host", ""},
+	{"clocks", FINDING_OK, "!clocks", "they agree within a second", ""},
+	{"uptime", FINDING_OK, "!uptime",
+	    "all are up for longer than --min-uptime", ""},
+};
+
 /* --- a server --------------------------------------------------------- */
 
 #define SET(setting, value)                                                   \
@@ -202,12 +380,56 @@ static const struct row others[] = {
 	{"clients", FINDING_OK, "", ROOM, ""},
 };
 
+/* What access rules permit, but for the rows of needs.c. */
+static const struct row keys[] = {
+	{"access-keys", FINDING_UNKNOWN, "", "the rules permit certain keys "
+	    "only, and not \"{scratch}\", so those of locks are not examined",
+	    "name a lock by -k"},
+};
+static const struct row permitted[] = {
+	{"access", FINDING_OK, "",
+	    "user {user} may use all features (by {way})", ""},
+};
+
+/* Of a replica, before what it keeps. */
 static const struct row replica[] = {
 	{"reach", FINDING_UNKNOWN, "loading=1", "it is loading its data",
 	    "wait until it has finished"},
 	{"read-only", FINDING_WARNING, "role=slave slave_read_only=0",
 	    "it accepts writes: who reaches it gets a lock beside those of "
 	    "its primary", SET("replica-read-only", "yes")},
+};
+
+/* Those that INFO does not name, */
+static const struct row unnamed[] = {
+	{"replica", FINDING_UNKNOWN, "", "INFO names {named} of {count} "
+	    "replicas, so not all are examined", CHECK_SEE},
+};
+/* those that would not take over, */
+static const struct row promotion[] = {
+	{"promotion", FINDING_WARNING, "unknown",
+	    "it confirms locks, and no sentinel knows it, so it is never "
+	    "promoted", "--wait-replicas {all}"},
+	{"promotion", FINDING_WARNING, "passed_over",
+	    "it confirms --wait-replicas {wanted}, and another replica is "
+	    "promoted", "--wait-replicas {all}"},
+};
+/* whose clock differs, */
+static const struct row replica_clock[] = {
+	{"clock", FINDING_UNKNOWN, "no_time",
+	    "the replica does not say its time", "permit +time there"},
+	{"clock", FINDING_NOTE, "behind", "{behind} s behind the primary's: "
+	    "promoted, it keeps locks for longer", "keep both clocks by NTP"},
+	{"clock", FINDING_WARNING, "ahead more_than_ttl", "{ahead} s ahead of "
+	    "the primary's: promoted, it frees every lock",
+	    "keep both clocks by NTP"},
+	{"clock", FINDING_WARNING, "ahead", "{ahead} s ahead of the primary's: "
+	    "promoted, it frees locks too soon", "keep both clocks by NTP"},
+};
+/* and those without any fault. */
+static const struct row good[] = {
+	{"replica", FINDING_OK, "", "read-only; its settings and its clock are "
+	    "as they should be", ""},
 };
 
 /* --- this host ---------------------------------------------------------- */
@@ -275,11 +497,34 @@ static const struct row metrics_place[] = {
 
 #define ROWS(list) {list, sizeof(list) / sizeof(*(list))}
 const struct rows rows_about[] = {
+	[ABOUT_FAILURE] = ROWS(failure),
+	[ABOUT_TLS] = ROWS(tls),
+	[ABOUT_CERTIFICATE] = ROWS(certificate),
+	[ABOUT_WRITES] = ROWS(writes),
+	[ABOUT_TIMES] = ROWS(times),
+	[ABOUT_SLOTS] = ROWS(slots),
+	[ABOUT_NODES] = ROWS(nodes),
+	[ABOUT_ADDRESS] = ROWS(address),
+	[ABOUT_STATE] = ROWS(state),
+	[ABOUT_QUORUM] = ROWS(quorum),
+	[ABOUT_SENTINELS] = ROWS(sentinels),
+	[ABOUT_NAMED] = ROWS(named),
+	[ABOUT_MAJORITY] = ROWS(majority),
+	[ABOUT_SAID] = ROWS(said),
+	[ABOUT_PAIR] = ROWS(pair),
+	[ABOUT_AGE] = ROWS(age),
+	[ABOUT_ALL] = ROWS(all),
 	[ABOUT_USELESS] = ROWS(useless),
 	[ABOUT_SERVER] = ROWS(server),
 	[ABOUT_KEPT] = ROWS(kept),
 	[ABOUT_OTHERS] = ROWS(others),
+	[ABOUT_KEYS] = ROWS(keys),
+	[ABOUT_ACCESS] = ROWS(permitted),
 	[ABOUT_REPLICA] = ROWS(replica),
+	[ABOUT_UNNAMED] = ROWS(unnamed),
+	[ABOUT_PROMOTION] = ROWS(promotion),
+	[ABOUT_CLOCK] = ROWS(replica_clock),
+	[ABOUT_GOOD] = ROWS(good),
 	[ABOUT_HOST] = ROWS(host),
 	[ABOUT_LOG] = ROWS(log_place),
 	[ABOUT_METRICS] = ROWS(metrics_place),
