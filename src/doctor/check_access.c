@@ -14,6 +14,7 @@
 #include "lock/kind.h"
 #include "lock/token.h"
 #include "lock/votes.h"
+#include "redis/info.h"
 #include "redis/reply.h"
 
 #define IN_SCRIPT "EVAL|return redis.call(unpack(ARGV))|1|" ASK_KEY "|"
@@ -39,16 +40,11 @@ struct rules {
 	bool is_dry;	/* by ACL DRYRUN */
 	struct names names[OPTS_KEYS_MAX];
 	size_t names_count;
-	/* By command: */
-	enum access tried[NEEDS_COMMANDS];
-	bool succeeded[NEEDS_COMMANDS];
-	/* What is denied, the commands of it that the server does not have, and
-	 * what of it a finding about this run names, */
+	/* What is denied, and of the commands those that the server does not
+	 * have, and those that did what they are for. */
 	struct needs denied;
-	uint64_t missing;
-	struct needs reported;
+	uint64_t missing, succeeded;
 	enum claim_tier top; /* of the best that one of the locks may have */
-	size_t lacking;	     /* rows of needs.h */
 };
 
 char *
@@ -66,12 +62,19 @@ check_access_scratch(const struct opts *opts)
 
 /* --- asking ----------------------------------------------------------- */
 
-/* The words of Redis 6 to 8, of Valkey, and of ACL DRYRUN. */
+/* By the words of Redis 6 to 8, of Valkey, and of ACL DRYRUN, which answers OK,
+ * or in words why not. A proxy has words of its own. An error that is no denial
+ * shows that the command was run, or would be. */
 static enum access
-judge_words(const char *words)
+judge_access(const struct question *question, enum needs_trial kind)
 {
-	if (strstr(words, "no permissions to access") != NULL ||
-	    strstr(words, "No permissions to access") != NULL)
+	bool failed = question->outcome == QUESTION_FAILED;
+	const char *words =
+	    failed ? question->error : value_text(question->value);
+
+	if (words == NULL)
+		return ACCESS_PERMITTED;
+	if (strstr(words, "o permissions to access") != NULL)
 		return ACCESS_NO_KEY;
 	if (strstr(words, "no permissions") != NULL ||
 	    reply_is(words, "NOPERM"))
@@ -82,29 +85,13 @@ judge_words(const char *words)
 	    (reply_is(words, "ERR Command ") &&
 		strstr(words, "not found") != NULL))
 		return ACCESS_MISSING;
-	return ACCESS_PERMITTED;
-}
-
-/* An error that is no denial shows that the command was run, or would be.
- * DRYRUN answers OK, or in words why not. A proxy has words of its own. */
-static enum access
-judge_access(const struct question *question, enum needs_trial kind)
-{
-	const char *words = value_text(question->value);
-	enum access access = ACCESS_PERMITTED;
-
-	if (question->outcome == QUESTION_FAILED)
-		words = question->error;
-	if (words != NULL)
-		access = judge_words(words);
 	/* Redis before 6 knows no part of a second, which a run does without.
 	 */
-	if (question->outcome == QUESTION_FAILED &&
-	    access == ACCESS_PERMITTED && kind == NEEDS_TRIAL_SUCCEEDS &&
-	    question->verdict == VERDICT_REPORT &&
-	    !reply_is(words, "ERR timeout is not an integer"))
-		access = ACCESS_MISSING;
-	return access;
+	return failed && kind == NEEDS_TRIAL_SUCCEEDS &&
+		       question->verdict == VERDICT_REPORT &&
+		       !reply_is(words, "ERR timeout is not an integer")
+		   ? ACCESS_MISSING
+		   : ACCESS_PERMITTED;
 }
 
 /* And whether it can be asked for by ACL DRYRUN, which came with Redis 7. */
@@ -162,56 +149,55 @@ try_commands(struct rules *rules, uint64_t set, bool in_script)
 					       : "",
 			    needs_commands[i].words);
 	answered = check_contact_ask(rules->visit, &asks);
-	for (size_t i = 0; i < NEEDS_COMMANDS; i++)
-		if (set & NEEDS_BIT(i)) {
-			rules->tried[i] =
-			    judge_access(question, needs_commands[i].trial);
-			rules->succeeded[i] =
-			    question->outcome == QUESTION_ANSWERED;
-			question++;
-		}
+	rules->missing &= ~set;
+	for (size_t i = 0; i < NEEDS_COMMANDS; i++) {
+		uint64_t bit = set & NEEDS_BIT(i);
+		enum access access;
+
+		if (bit == 0)
+			continue;
+		access = judge_access(question, needs_commands[i].trial);
+		rules->missing |= access == ACCESS_MISSING ? bit : 0;
+		rules->denied.commands |= access == ACCESS_DENIED ? bit : 0;
+		if (question++->outcome == QUESTION_ANSWERED)
+			rules->succeeded |= bit;
+	}
 	ask_forget(&asks);
 	return answered;
 }
 
-/* The first one creates the scratch key, as a string: a command for another
- * type is then permitted or denied without effect. The last one deletes it; if
- * that is denied, what created it ends its life. If it could not be created,
- * commands that might create another key are left out. A proxy refuses what it
- * cannot send to a server, but never looks into scripts: there, the server
- * itself answers. */
+/* SET creates the scratch key, as a string: a command for another type is then
+ * permitted or denied without effect. The last command deletes it; if that is
+ * denied, what created it ends its life. If it could not be created, commands
+ * that might create another key are left out. A proxy refuses what it cannot
+ * send to a server, but never looks into scripts: there, the server itself
+ * answers. */
 static bool
 try_all(struct rules *rules)
 {
 	struct asks end = {.key = rules->visit->scratch};
-	uint64_t rest = 0, missing = 0;
+	uint64_t rest = 0, again = 0;
 	bool answered = try_commands(rules, NEEDS_BIT(NEEDS_SET), false);
-	bool may_create = rules->is_dry || rules->succeeded[NEEDS_SET];
+	bool has_key = (rules->succeeded & NEEDS_BIT(NEEDS_SET)) != 0;
 
 	for (size_t i = NEEDS_SET + 1; i < NEEDS_COMMANDS; i++)
 		if (*needs_commands[i].words != '\0' &&
-		    (may_create ||
+		    (rules->is_dry || has_key ||
 			needs_commands[i].trial != NEEDS_TRIAL_CREATES))
 			rest |= NEEDS_BIT(i);
 	answered = answered && try_commands(rules, rest, false);
 	for (size_t i = 0; i < NEEDS_COMMANDS; i++)
-		if (rules->tried[i] == ACCESS_MISSING && !is_dry(rules, i) &&
-		    needs_commands[i].trial == NEEDS_TRIAL_PLAIN)
-			missing |= NEEDS_BIT(i);
-	answered = answered && try_commands(rules, missing, true);
-	if (answered && !rules->is_dry && rules->succeeded[NEEDS_SET] &&
-	    !rules->succeeded[NEEDS_DEL]) {
+		if (needs_commands[i].trial == NEEDS_TRIAL_PLAIN &&
+		    !is_dry(rules, i))
+			again |= rules->missing & NEEDS_BIT(i);
+	answered = answered && try_commands(rules, again, true);
+	if (answered && !rules->is_dry && has_key &&
+	    !(rules->succeeded & NEEDS_BIT(NEEDS_DEL))) {
 		ask_add(&end, "", "SET|" ASK_KEY "||PX|1");
 		answered = check_contact_ask(rules->visit, &end);
 		ask_forget(&end);
 	}
-	for (size_t i = 0; i < NEEDS_COMMANDS; i++) {
-		if (rules->tried[i] == ACCESS_MISSING)
-			rules->missing |= NEEDS_BIT(i);
-		if (rules->tried[i] == ACCESS_MISSING ||
-		    rules->tried[i] == ACCESS_DENIED)
-			rules->denied.commands |= NEEDS_BIT(i);
-	}
+	rules->denied.commands |= rules->missing;
 	return answered;
 }
 
@@ -344,14 +330,15 @@ add_finding(struct rules *rules, const struct needs_row *row,
 {
 	const struct visit *visit = rules->visit;
 	char *list = list_rules(rules, lacking);
-	char *remedy = mem_printf("ACL SETUSER %s %s, then %s", rules->own_user,
-	    list, visit->save_rules);
 	int severity = FINDING_NOTE;
+	char save[64], *remedy;
 
+	info_text(visit->facts, "save_rules", save, sizeof(save));
+	remedy = mem_printf("ACL SETUSER %s %s, then %s", rules->own_user, list,
+	    *save != '\0' ? save : CHECK_SAVE_RULES);
 	if (use == NEEDS_USED)
 		severity = needs_refuses(row, &rules->config) ? EXITCODE_REFUSED
 							      : FINDING_WARNING;
-	rules->lacking++;
 	findings_add(visit->findings, severity, row->check,
 	    rules->missing & lacking->commands
 		? "the server lacks a command, or a proxy refuses it: see "
@@ -369,26 +356,25 @@ static void
 add_findings(struct rules *rules)
 {
 	const struct needs *denied = &rules->denied;
-	struct needs *reported = &rules->reported;
+	struct needs reported = {0, 0};
 
 	for (const struct needs_row *row = needs_rows; *row->check != '\0';
 	     row++) {
 		enum needs_use use = needs_use_of(row, &rules->config,
 		    rules->visit->enquiry.endpoint);
 		struct needs lacking = {row->needs.commands & denied->commands,
-		    row->needs.keys & denied->keys};
+		    row->needs.keys & denied->keys & ~reported.keys};
 
 		if (use == NEEDS_ELSEWHERE || row->tier > rules->top)
 			continue;
-		lacking.keys &= ~reported->keys;
 		if (use == NEEDS_USED) {
-			lacking.commands &= ~reported->commands;
-			reported->commands |= lacking.commands;
-			reported->keys |= lacking.keys;
+			lacking.commands &= ~reported.commands;
+			reported.commands |= lacking.commands;
+			reported.keys |= lacking.keys;
 		}
 		/* One rule permits them all. */
-		if (reported->keys & ~NEEDS_BIT(KEY_LOCK))
-			reported->keys |= NEEDS_HELPER_KEYS;
+		if (reported.keys & ~NEEDS_BIT(KEY_LOCK))
+			reported.keys |= NEEDS_HELPER_KEYS;
 		if (lacking.commands != 0 || lacking.keys != 0)
 			add_finding(rules, row, &lacking, use);
 	}
@@ -398,22 +384,21 @@ static void
 judge_rules(struct rules *rules)
 {
 	struct findings *findings = rules->visit->findings;
-	bool partial = rules->visit->enquiry.opts->key_count == 0 &&
-		       (rules->names[0].denied & NEEDS_BIT(KEY_LOCK)) != 0;
+	size_t before = findings->count;
 	char *facts = NULL;
 
-	rows_put(&facts, "user", "%s", rules->own_user);
-	rows_put(&facts, "way", "%s",
-	    rules->is_dry ? "ACL DRYRUN" : "a scratch key");
-	rows_put(&facts, "scratch", "%s", rules->visit->scratch);
+	rows_put(&facts, "user:%s\nway:%s\nscratch:%s\n", rules->own_user,
+	    rules->is_dry ? "ACL DRYRUN" : "a scratch key",
+	    rules->visit->scratch);
 	/* Without -k nobody knows which names the rules should permit. */
-	if (partial) {
-		rows_judge(ABOUT_KEYS, FINDING_OK, facts, findings);
+	if (rules->visit->enquiry.opts->key_count == 0 &&
+	    (rules->denied.keys & NEEDS_BIT(KEY_LOCK))) {
+		rows_judge("access keys", FINDING_OK, facts, findings);
 		rules->denied.keys = 0;
 	}
 	add_findings(rules);
-	if (rules->lacking == 0 && !partial)
-		rows_judge(ABOUT_ACCESS, FINDING_OK, facts, findings);
+	if (findings->count == before)
+		rows_judge("access", FINDING_OK, facts, findings);
 	free(facts);
 }
 

@@ -41,9 +41,9 @@ check_contact_put_failure(char **facts, const struct question *question)
 	const char *advice = silent ? cut_advice(text) : reply_advise(text);
 
 	if (!silent)
-		rows_put(facts, "refusal", "the server refuses us: ");
-	rows_put(facts, "failure", "%s", text);
-	rows_put(facts, "advice", "%s", advice != NULL ? advice : "");
+		rows_put(facts, "refusal:the server refuses us: \n");
+	rows_put(facts, "failure:%s\nadvice:%s\n", text,
+	    advice != NULL ? advice : "");
 	free(text);
 }
 
@@ -57,7 +57,7 @@ judge_failure(struct visit *visit, const struct question *question)
 	    question->outcome == QUESTION_REFUSED &&
 		question->verdict != VERDICT_RETRY);
 	check_contact_put_failure(&facts, question);
-	rows_judge(ABOUT_FAILURE, FINDING_OK, facts, visit->findings);
+	rows_judge("failure", FINDING_OK, facts, visit->findings);
 	free(facts);
 }
 
@@ -195,11 +195,9 @@ put_round_trip(char **facts, const struct visit *visit)
 		took[i] = samples->list[i].took_us;
 	qsort(took, samples->count, sizeof(*took), compare_times);
 	most = took[samples->count - 1];
-	rows_put(facts, "trips", "%zu", samples->count);
-	rows_put(facts, "median", "%.2f",
-	    (double)took[samples->count / 2] / 1000);
-	rows_put(facts, "longest", "%.2f", (double)most / 1000);
-	rows_put(facts, "ttl", "%g", (double)ttl_ms / 1000);
+	rows_put(facts, "trips:%zu\nmedian:%.2f\nlongest:%.2f\nttl:%g\n",
+	    samples->count, (double)took[samples->count / 2] / 1000,
+	    (double)most / 1000, (double)ttl_ms / 1000);
 	rows_put_flag(facts, "slow", most > votes_patience_ms(ttl_ms) * 1000);
 }
 
@@ -212,13 +210,13 @@ put_clock(char **facts, const struct check_samples *samples)
 
 	rows_put_flag(facts, "time_denied", samples->is_denied);
 	if (offset.is_known)
-		rows_put(facts, "off", "%.3f s %s",
+		rows_put(facts, "off:%.3f s %s\n",
 		    (double)llabs(ahead_us) / 1e6,
 		    ahead_us < 0 ? "behind" : "ahead of");
 	rows_put_flag(facts, "far",
 	    llabs(ahead_us) > CHECK_FAR_US + offset.error_us);
 	if (step_us != 0)
-		rows_put(facts, "step", "%s by %.3f s",
+		rows_put(facts, "step:%s by %.3f s\n",
 		    step_us < 0 ? "back" : "forward",
 		    (double)llabs(step_us) / 1e6);
 }
@@ -233,7 +231,7 @@ check_contact_end(struct visit *visit)
 	samples->count++;
 	put_round_trip(&visit->facts, visit);
 	put_clock(&visit->facts, samples);
-	rows_judge(ABOUT_TIMES, FINDING_OK, visit->facts, visit->findings);
+	rows_judge("times", FINDING_OK, visit->facts, visit->findings);
 }
 
 /* --- TLS -------------------------------------------------------------- */
@@ -247,10 +245,10 @@ judge_certificate(struct findings *findings, const char *whose,
 
 	if (!expiry->known)
 		return;
-	rows_put(&facts, "whose", "%s", whose);
+	rows_put(&facts, "whose:%s\ndays:%" PRId64 "\n", whose,
+	    expiry->in_s / DAY_S);
 	rows_put_flag(&facts, "expired", expiry->in_s < 0);
-	rows_put(&facts, "days", "%" PRId64, expiry->in_s / DAY_S);
-	rows_judge(ABOUT_CERTIFICATE, FINDING_OK, facts, findings);
+	rows_judge("certificate", FINDING_OK, facts, findings);
 	free(facts);
 }
 
@@ -272,11 +270,11 @@ check_contact_begin(struct visit *visit)
 	has_password =
 	    endpoint->password != NULL || endpoint->password_file != NULL;
 	rows_put_flag(facts, "tls", way_describe_tls(server, &session));
-	rows_put(facts, "protocol", "%s", session.protocol);
-	rows_put(facts, "cipher", "%s", session.cipher);
+	rows_put(facts, "protocol:%s\ncipher:%s\n", session.protocol,
+	    session.cipher);
 	rows_put_flag(facts, "plain", !endpoint->tls && !is_local);
 	rows_put_flag(facts, "has_password", has_password);
-	rows_judge(ABOUT_TLS, FINDING_OK, *facts, visit->findings);
+	rows_judge("tls", FINDING_OK, *facts, visit->findings);
 	judge_certificate(visit->findings, "the server's",
 	    &session.server_expiry);
 	judge_certificate(visit->findings, "that of --tls-cert",
@@ -303,11 +301,9 @@ put_write(char **facts, const struct question *question, bool by_script)
 	int64_t number;
 
 	if (question->outcome == QUESTION_FAILED &&
-	    question->verdict != VERDICT_REFUSED) {
-		rows_put(facts, "unwritten", "%.256s", reply_explain(error));
-		rows_put(facts, "write_advice", "%s",
-		    advice != NULL ? advice : "");
-	}
+	    question->verdict != VERDICT_REFUSED)
+		rows_put(facts, "unwritten:%.256s\nwrite_advice:%s\n",
+		    reply_explain(error), advice != NULL ? advice : "");
 	rows_put_flag(facts, "no_script",
 	    question->outcome == QUESTION_ANSWERED && by_script &&
 		!(value_integer(question->value, &number) && number == 1));
@@ -352,7 +348,7 @@ check_contact_writes(struct visit *visit)
 	for (size_t i = 0; i == 0 || (has_keys && i < opts->key_count); i++) {
 		if (!try_write(visit, has_keys ? opts->keys[i].key : any))
 			return false;
-		if (rows_judge(ABOUT_WRITES, FINDING_OK, visit->facts,
+		if (rows_judge("writes", FINDING_OK, visit->facts,
 			visit->findings) > 0)
 			break;
 	}

@@ -23,14 +23,14 @@ put_slots(char **facts, const char *info)
 	int64_t missing = assigned < 0 ? 0 : CLUSTER_SLOTS - assigned;
 	int64_t failing = info_number(info, "cluster_slots_fail");
 	int64_t suspected = info_number(info, "cluster_slots_pfail");
+	int64_t silent;
 
 	failing = failing < 0 ? 0 : failing;
-	suspected = suspected < 0 ? 0 : suspected;
-	rows_put_lines(facts, info);
-	rows_put(facts, "missing", "%" PRId64, missing);
-	rows_put(facts, "failing", "%" PRId64, failing);
-	rows_put(facts, "silent", "%" PRId64, failing + suspected);
-	rows_put_flag(facts, "gaps", missing > 0 || failing + suspected > 0);
+	silent = failing + (suspected < 0 ? 0 : suspected);
+	rows_put(facts, "%s\nmissing:%" PRId64 "\n", info, missing);
+	rows_put(facts, "failing:%" PRId64 "\nsilent:%" PRId64 "\n", failing,
+	    silent);
+	rows_put_flag(facts, "gaps", missing > 0 || silent > 0);
 }
 
 /* Why that is not known, and where to look for it. */
@@ -39,9 +39,9 @@ put_unknown(char **facts, const char *error, const char *permit)
 {
 	bool is_denied = error != NULL && reply_is(error, "NOPERM");
 
-	rows_put(facts, "see", "%s", is_denied ? permit : CHECK_SEE);
+	rows_put(facts, "see:%s\n", is_denied ? permit : CHECK_SEE);
 	if (error != NULL)
-		rows_put(facts, "why", ": %.256s", error);
+		rows_put(facts, "why:: %.256s\n", error);
 }
 
 bool
@@ -61,7 +61,7 @@ check_fleet_slots(struct visit *visit)
 		put_unknown(&facts, asks.questions[0].error,
 		    "permit +cluster|info");
 	if (answered)
-		rows_judge(ABOUT_SLOTS, FINDING_OK, facts, visit->findings);
+		rows_judge("slots", FINDING_OK, facts, visit->findings);
 	free(facts);
 	ask_forget(&asks);
 	return answered;
@@ -80,7 +80,7 @@ check_fleet_nodes(struct visit *visit)
 		enquiry_set_nodes(&visit->enquiry, asks.questions[0].value);
 	put_unknown(&facts, asks.questions[0].error, "permit +cluster|slots");
 	if (answered && !known)
-		rows_judge(ABOUT_NODES, FINDING_OK, facts, visit->findings);
+		rows_judge("nodes", FINDING_OK, facts, visit->findings);
 	free(facts);
 	ask_forget(&asks);
 	return known;
@@ -135,8 +135,7 @@ put_address(char **facts, struct poll *poll, const struct value *value)
 	snprintf(address, sizeof(address), "%s:%d", named.host, named.port);
 	if (poll->first[0] == '\0')
 		memcpy(poll->first, address, sizeof(address));
-	rows_put(facts, "address", "%s", address);
-	rows_put(facts, "first", "%s", poll->first);
+	rows_put(facts, "address:%s\nfirst:%s\n", address, poll->first);
 	rows_put_flag(facts, "differs", strcmp(poll->first, address) != 0);
 }
 
@@ -146,7 +145,7 @@ put_quorum(char **facts, const struct question *question)
 	const char *error = question->error;
 
 	if (question->outcome == QUESTION_FAILED && reply_is(error, "NOQUORUM"))
-		rows_put(facts, "no_quorum", "%s", error);
+		rows_put(facts, "no_quorum:%s\n", error);
 	rows_put_flag(facts, "no_answer",
 	    question->outcome != QUESTION_ANSWERED);
 	rows_put_flag(facts, "denied",
@@ -224,22 +223,21 @@ check_fleet_sentinels(struct visit *pattern, const struct endpoint *endpoint)
 		struct enquiry enquiry = pattern->enquiry;
 		char *said = NULL;
 
-		rows_put(&said, "sentinel", "%s", endpoint->hosts[i].label);
-		rows_put(&said, "master", "%s", endpoint->master);
+		rows_put(&said, "sentinel:%s\nmaster:%s\n",
+		    endpoint->hosts[i].label, endpoint->master);
 		enquiry_begin(&enquiry, &endpoint->hosts[i], NULL);
 		ask_sentinel(&said, &poll, &enquiry, pattern);
 		enquiry_end(&enquiry);
-		rows_judge(ABOUT_ADDRESS, FINDING_OK, said, findings);
-		rows_judge(ABOUT_STATE, FINDING_OK, said, findings);
-		rows_judge(ABOUT_QUORUM, FINDING_OK, said, findings);
+		rows_judge("sentinel", FINDING_OK, said, findings);
+		rows_judge("sentinel state", FINDING_OK, said, findings);
+		rows_judge("sentinel quorum", FINDING_OK, said, findings);
 		free(said);
 	}
 	rows_put_flag(&facts, "agreed", findings->count == before);
-	rows_put(&facts, "replied", "%zu", poll.replied);
-	rows_put(&facts, "address", "%s", poll.first);
-	rows_put(&facts, "named", "%zu", endpoint->host_count);
-	rows_judge(ABOUT_SENTINELS, FINDING_OK, facts, findings);
-	rows_judge(ABOUT_NAMED, FINDING_OK, facts, findings);
+	rows_put(&facts, "replied:%zu\naddress:%s\nnamed:%zu\n", poll.replied,
+	    poll.first, endpoint->host_count);
+	rows_judge("sentinels", FINDING_OK, facts, findings);
+	rows_judge("sentinels named", FINDING_OK, facts, findings);
 	free(facts);
 }
 
@@ -294,33 +292,31 @@ judge_pair(const struct fleet *fleet, const struct check_identity *a,
 	int64_t doubt_us = a->clock.error_us + b->clock.error_us;
 	char *facts = NULL;
 
-	rows_put(&facts, "a", "%s", a->label);
-	rows_put(&facts, "b", "%s", b->label);
+	rows_put(&facts, "a:%s\nb:%s\n", a->label, b->label);
 	rows_put_flag(&facts, "enough", fleet->is_enough);
 	rows_put_flag(&facts, "same", is_same(a, b));
 	rows_put_flag(&facts, "together",
 	    *a->address != '\0' && strcmp(a->address, b->address) == 0);
 	if (a->clock.is_known && b->clock.is_known &&
 	    apart_us > CHECK_FAR_US + doubt_us)
-		rows_put(&facts, "apart", "%.1f", (double)apart_us / 1e6);
-	rows_judge(ABOUT_PAIR, FINDING_OK, facts, fleet->findings);
+		rows_put(&facts, "apart:%.1f\n", (double)apart_us / 1e6);
+	rows_judge("pair", FINDING_OK, facts, fleet->findings);
 	free(facts);
 }
 
 static void
-judge_one(const struct fleet *fleet, enum about about,
+judge_one(const struct fleet *fleet, const char *about,
     const struct check_identity *one)
 {
 	int64_t left_ms = abstains_for_ms(one, fleet->opts);
 	char *facts = NULL;
 
-	rows_put(&facts, "server", "%s", one->label);
-	rows_put(&facts, "run_id", "%s", one->run_id);
+	rows_put(&facts, "server:%s\nrun_id:%s\n", one->label, one->run_id);
 	rows_put_flag(&facts, "time", one->clock.is_known);
 	if (one->uptime_s >= 0)
-		rows_put(&facts, "uptime", "%" PRId64, one->uptime_s);
+		rows_put(&facts, "uptime:%" PRId64 "\n", one->uptime_s);
 	if (left_ms > 0)
-		rows_put(&facts, "left", "%" PRId64, (left_ms + 999) / 1000);
+		rows_put(&facts, "left:%" PRId64 "\n", (left_ms + 999) / 1000);
 	rows_put_flag(&facts, "enough", fleet->is_enough);
 	rows_judge(about, FINDING_OK, facts, fleet->findings);
 	free(facts);
@@ -350,19 +346,18 @@ check_fleet_servers(const struct check_identity *identities, size_t count,
 		return;
 	findings->subject = "all servers";
 	fleet.is_enough = have_majority(&fleet);
-	rows_put(&facts, "servers", "%zu", all);
-	rows_put(&facts, "spare", "%zu", (all - 1) / 2);
+	rows_put(&facts, "servers:%zu\nspare:%zu\n", all, (all - 1) / 2);
 	rows_put_flag(&facts, "odd", all % 2 != 0);
-	rows_judge(ABOUT_MAJORITY, FINDING_OK, facts, findings);
+	rows_judge("majority", FINDING_OK, facts, findings);
 	before = findings->count;
 	for (size_t i = 0; i < count; i++)
-		judge_one(&fleet, ABOUT_SAID, &identities[i]);
+		judge_one(&fleet, "voter", &identities[i]);
 	for (size_t i = 0; i < count; i++)
 		for (size_t j = 0; j < i; j++)
 			judge_pair(&fleet, &identities[j], &identities[i]);
 	for (size_t i = 0; i < count; i++)
-		judge_one(&fleet, ABOUT_AGE, &identities[i]);
+		judge_one(&fleet, "voter age", &identities[i]);
 	put_found(&facts, findings, before);
-	rows_judge(ABOUT_ALL, FINDING_OK, facts, findings);
+	rows_judge("voters", FINDING_OK, facts, findings);
 	free(facts);
 }

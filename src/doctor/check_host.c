@@ -39,7 +39,7 @@ put_kernel(char **facts)
 		return;
 	major = (int)strtol(name.release, &end, 10);
 	minor = *end == '.' ? (int)strtol(end + 1, NULL, 10) : 0;
-	rows_put(facts, "kernel", "%s %s", name.sysname, name.release);
+	rows_put(facts, "kernel:%s %s\n", name.sysname, name.release);
 	rows_put_flag(facts, "old",
 	    major < OLDEST_MAJOR ||
 		(major == OLDEST_MAJOR && minor < OLDEST_MINOR));
@@ -83,10 +83,10 @@ put_proc(char **facts)
 	descendants_close(&descendants);
 	read_hidepid(hidepid, sizeof(hidepid));
 	if (rc == -1)
-		rows_put(facts, "unguarded", "%s", descendants_strerror(error));
+		rows_put(facts, "unguarded:%s\n", descendants_strerror(error));
 	rows_put_flag(facts, "elsewhere", error == ENODEV || error == EXDEV);
 	if (strcmp(hidepid, "0") != 0 && strcmp(hidepid, "off") != 0)
-		rows_put(facts, "hidepid", "%s", hidepid);
+		rows_put(facts, "hidepid:%s\n", hidepid);
 	rows_put_flag(facts, "pidfds", process_has_pidfds());
 }
 
@@ -120,7 +120,7 @@ put_limits(char **facts)
 
 	if (getrlimit(RLIMIT_NPROC, &processes) == 0) {
 		most = processes.rlim_cur;
-		rows_put(facts, "most", "%ju", most);
+		rows_put(facts, "most:%ju\n", most);
 		rows_put_flag(facts, "unlimited",
 		    processes.rlim_cur == RLIM_INFINITY);
 		rows_put_flag(facts, "root", geteuid() == 0);
@@ -128,13 +128,13 @@ put_limits(char **facts)
 			   ? -1
 			   : count_processes();
 		if (used >= 0)
-			rows_put(facts, "used", "%" PRId64, used);
+			rows_put(facts, "used:%" PRId64 "\n", used);
 		rows_put_flag(facts, "full", most <= (uintmax_t)used);
 		rows_put_flag(facts, "scarce",
 		    most < (uintmax_t)used + PROCESSES_SPARE);
 	}
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0)
-		rows_put(facts, "files", "%ju", (uintmax_t)files.rlim_cur);
+		rows_put(facts, "files:%ju\n", (uintmax_t)files.rlim_cur);
 }
 
 static int64_t
@@ -161,9 +161,9 @@ put_clock(char **facts)
 		source[strcspn(source, "\n")] = '\0';
 	if (file != NULL)
 		fclose(file);
-	rows_put(facts, "source", "%s", source);
+	rows_put(facts, "source:%s\n", source);
 	if (asleep_s > 1)
-		rows_put(facts, "asleep", "%" PRId64, asleep_s);
+		rows_put(facts, "asleep:%" PRId64 "\n", asleep_s);
 }
 
 /* --- logs and metrics: NULL, or the reason why they are not written --- */
@@ -210,15 +210,15 @@ deny_folder(const char *path)
 }
 
 static void
-judge_place(struct findings *findings, enum about about, const char *path,
+judge_place(struct findings *findings, const char *what, const char *path,
     const char *denial)
 {
 	char name[1025], *facts = NULL;
 
 	escape_quote(path, name, sizeof(name));
-	rows_put(&facts, "place", "%s", name);
-	rows_put(&facts, "denial", "%s", denial != NULL ? denial : "");
-	rows_judge(about, FINDING_OK, facts, findings);
+	rows_put(&facts, "%s:%s\ndenial:%s\n", what, name,
+	    denial != NULL ? denial : "");
+	rows_judge("place", FINDING_OK, facts, findings);
 	free(facts);
 }
 
@@ -236,16 +236,15 @@ check_host(struct findings *findings, const struct opts *opts)
 	put_proc(&facts);
 	put_limits(&facts);
 	put_clock(&facts);
-	rows_judge(ABOUT_HOST, FINDING_OK, facts, findings);
+	rows_judge("host", FINDING_OK, facts, findings);
 	free(facts);
 	if (log != NULL && strcmp(log, "syslog") == 0)
-		judge_place(findings, ABOUT_LOG, SYSLOG_PATH,
+		judge_place(findings, "log", SYSLOG_PATH,
 		    stat(SYSLOG_PATH, &file) == -1 ? strerror(errno)
 		    : S_ISSOCK(file.st_mode)	   ? NULL
 						   : "not a socket");
 	else if (log != NULL)
-		judge_place(findings, ABOUT_LOG, log, deny_file(log));
+		judge_place(findings, "log", log, deny_file(log));
 	if (*metrics != '\0')
-		judge_place(findings, ABOUT_METRICS, metrics,
-		    deny_folder(metrics));
+		judge_place(findings, "metrics", metrics, deny_folder(metrics));
 }

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/num.h"
 #include "doctor/checks.h"
 #include "doctor/rows.h"
 #include "lock/claim.h"
@@ -14,7 +13,6 @@
 #include "redis/reply.h"
 
 enum { CLIENTS_SPARE = 32, CLIENTS_PART = 10 };
-enum { VALUE_SIZE = 256 };
 
 /* What is asked of each server, INFO first. The server writes the commands of
  * the last one into its append-only file by itself, under these names. */
@@ -48,25 +46,15 @@ enum { REPLAYED = sizeof(replayed) / sizeof(*replayed) };
 
 /* --- the facts -------------------------------------------------------- */
 
-static void
-put_of(char **facts, const char *prefix, const char *what, const char *value)
-{
-	char name[24];
-
-	snprintf(name, sizeof(name), "%s_%s", prefix, what);
-	rows_put(facts, name, "%.256s", value);
-}
-
 /* Why something is not known, and the rule that would let one look. */
 static void
-put_error(char **facts, const char *what, const char *error, const char *permit)
+put_error(char **facts, const char *what, const char *error, const char *rule)
 {
-	put_of(facts, "no", what, error);
-	if (reply_is(error, "NOPERM")) {
-		put_of(facts, "permit", what, permit);
-		put_of(facts, "see", what, permit);
-	}
-	put_of(facts, "see", what, CHECK_SEE);
+	rows_put(facts, "no_%s:%.256s\n", what, error);
+	if (reply_is(error, "NOPERM"))
+		rows_put(facts, "permit_%s:permit %s\nsee_%s:permit %s\n", what,
+		    rule, what, rule);
+	rows_put(facts, "see_%s:" CHECK_SEE "\n", what);
 }
 
 /* The answer to CONFIG GET. */
@@ -77,42 +65,35 @@ put_setting(char **facts, const struct question *question)
 	const char *value = value_text(value_at(question->value, 1));
 
 	if (value != NULL && strcmp(name, "save") == 0)
-		rows_put(facts, "snapshots", *value != '\0' ? "yes" : "no");
+		rows_put(facts, "snapshots:%s\n",
+		    *value != '\0' ? "yes" : "no");
 	else if (value != NULL && strcmp(name, "aclfile") == 0)
-		rows_put(facts, "save_rules",
+		rows_put(facts, "save_rules:%s\n",
 		    *value != '\0' ? "ACL SAVE" : "CONFIG REWRITE");
 	else if (value != NULL)
-		rows_put(facts, name, "%s", value);
+		rows_put(facts, "%s:%s\n", name, value);
 	else if (question->error != NULL)
-		put_error(facts, "config", question->error,
-		    "permit +config|get");
+		put_error(facts, "config", question->error, "+config|get");
 }
 
-/* The mode and the version, by the words of Redis, of Valkey and of Redict. */
+/* What it is by the words of Redis, of Valkey and of Redict, and in its place
+ * among others. */
 static void
 put_kind(char **facts, const struct visit *visit)
 {
+	static const char modes[][12] = {"redis_mode", "server_mode",
+	    "redict_mode"};
 	const struct opts *opts = visit->enquiry.opts;
 	const char *file =
 	    !info_is(*facts, "valkey_version", "")   ? "valkey.conf"
 	    : !info_is(*facts, "redict_version", "") ? "redict.conf"
 						     : "redis.conf";
-	char version[VALUE_SIZE], mode[VALUE_SIZE];
-	int64_t major = -1;
+	char mode[16] = "";
 
-	info_text(*facts, "redis_version", version, sizeof(version));
-	info_text(*facts, "redis_mode", mode, sizeof(mode));
-	if (*mode == '\0')
-		info_text(*facts, "server_mode", mode, sizeof(mode));
-	if (*mode == '\0')
-		info_text(*facts, "redict_mode", mode, sizeof(mode));
-	version[strcspn(version, ".")] = '\0';
-	(void)num_int(version, 0, INT64_MAX, &major);
-	if (major >= 0)
-		rows_put(facts, "major", "%" PRId64, major);
-	rows_put(facts, "file", "%s", file);
-	rows_put(facts, "mode", "%s", mode);
-	rows_put(facts, "save_rules", "%s", visit->save_rules);
+	for (size_t i = 0; i < 3 && *mode == '\0'; i++)
+		info_text(*facts, modes[i], mode, sizeof(mode));
+	rows_put(facts, "file:%s\nmode:%s\nsave_rules:%s\n", file, mode,
+	    CHECK_SAVE_RULES);
 	rows_put_flag(facts, "in_cluster", opts->servers[0].cluster);
 	rows_put_flag(facts, "fails_over",
 	    visit->enquiry.endpoint->master != NULL ||
@@ -130,15 +111,17 @@ put_resources(char **facts)
 	int64_t clients = info_number(*facts, "connected_clients");
 	int64_t admitted = info_number(*facts, "maxclients");
 	int64_t left = admitted - clients;
-	bool is_known = clients >= 0 && admitted >= 0;
 
 	if (most > 0 && used >= 0)
-		rows_put(facts, "percent", "%" PRId64, used / (most / 100 + 1));
-	if (is_known)
-		rows_put(facts, "left", "%" PRId64, left);
+		rows_put(facts, "percent:%" PRId64 "\n",
+		    used / (most / 100 + 1));
 	rows_put_flag(facts, "few",
-	    is_known &&
-		(left < CLIENTS_SPARE || left < admitted / CLIENTS_PART));
+	    left < CLIENTS_SPARE || left < admitted / CLIENTS_PART);
+	if (clients >= 0 && admitted >= 0)
+		rows_put(facts, "left:%" PRId64 "\n", left);
+	rows_put_flag(facts, "rewriting",
+	    info_number(*facts, "aof_rewrite_in_progress") > 0 ||
+		info_number(*facts, "aof_rewrite_scheduled") > 0);
 }
 
 /* What --wait-replicas demands, and what the server demands by itself. */
@@ -149,28 +132,26 @@ put_replicas(char **facts, int wanted)
 	int64_t least = info_number(*facts, "min-replicas-to-write");
 	int64_t all = info_number(*facts, "connected_slaves");
 	int64_t online = info_online_replicas(*facts);
-	char last[32], line[VALUE_SIZE] = "";
+	char last[32], line[2];
 	bool out_of_sync = least > 0 && good >= 0 && good < least;
-	bool too_few;
 
 	/* Whether those are online that it counts and does not list? */
 	snprintf(last, sizeof(last), "slave%" PRId64, all - 1);
 	info_text(*facts, last, line, sizeof(line));
 	if (all > 0 && *line == '\0')
 		online = -1;
-	too_few = online >= 0 && online < wanted;
-	if (all > 0)
-		rows_put(facts, "too", "; on each replica, too");
 	rows_put_flag(facts, "out_of_sync", out_of_sync);
-	rows_put_flag(facts, "too_few", too_few);
+	rows_put_flag(facts, "too_few", online >= 0 && online < wanted);
 	rows_put_flag(facts, "replicated",
-	    online > 0 && !out_of_sync && !too_few);
+	    online > 0 && !out_of_sync && online >= wanted);
+	if (all > 0)
+		rows_put(facts, "too:; on each replica, too\n");
 	if (online >= 0)
-		rows_put(facts, "online", "%" PRId64, online);
+		rows_put(facts, "online:%" PRId64 "\n", online);
 	if (online < all)
-		rows_put(facts, "offline", "%" PRId64, all - online);
+		rows_put(facts, "offline:%" PRId64 "\n", all - online);
 	if (wanted > 0)
-		rows_put(facts, "wanted", "%d", wanted);
+		rows_put(facts, "wanted:%d\n", wanted);
 }
 
 /* --- asking ----------------------------------------------------------- */
@@ -192,15 +173,15 @@ ask_replay(struct visit *visit, const char *key, char **facts, bool *is_known)
 		const char *error = asks.questions[i].error;
 
 		if (words != NULL && strstr(words, " key") != NULL)
-			rows_put(facts, "replay_lacks",
-			    "write the keys of locks");
+			rows_put(facts,
+			    "replay_lacks:write the keys of locks\n");
 		else if (words != NULL && strcmp(words, "OK") != 0)
-			rows_put(facts, "replay_lacks", "run %.*s",
+			rows_put(facts, "replay_lacks:run %.*s\n",
 			    (int)strcspn(replayed[i], "|"), replayed[i]);
 		else if (words == NULL && error != NULL &&
 			 !reply_is(error, "ERR Command '")) {
 			*is_known = false;
-			put_error(facts, "acl", error, "permit +acl|dryrun");
+			put_error(facts, "acl", error, "+acl|dryrun");
 		}
 	}
 	ask_forget(&asks);
@@ -242,8 +223,10 @@ check_replay(struct visit *visit, char **facts)
 	const struct opts *opts = visit->enquiry.opts;
 	size_t count = opts->key_count > 0 ? opts->key_count : 1;
 	bool answered = true, is_known = true;
+	char version[16];
 
-	if (info_number(*facts, "major") < 6)
+	info_text(*facts, "redis_version", version, sizeof(version));
+	if (strtol(version, NULL, 10) < 6)
 		return true;
 	for (size_t i = 0; i < count && answered && is_known; i++) {
 		const char *key = opts->key_count > 0	   ? opts->keys[i].key
@@ -272,20 +255,15 @@ put_answers(char **facts, const struct visit *visit, const struct asks *asks)
 	for (size_t i = 1; i < ASKED - 1; i++)
 		put_setting(facts, &asks->questions[i]);
 	if (info != NULL)
-		rows_put_lines(facts, info);
+		rows_put(facts, "%s\n", info);
 	else
 		put_error(facts, "info",
-		    error != NULL ? error : "its reply is no text",
-		    "permit +info");
-	rows_put(facts, "see_info", CHECK_SEE);
-	rows_put(facts, "see_config", CHECK_SEE);
+		    error != NULL ? error : "its reply is no text", "+info");
+	rows_put(facts, "see_info:" CHECK_SEE "\nsee_config:" CHECK_SEE "\n");
 	value_count(own->value, &count);
 	while (count-- > 0)
 		if (value_is_nil(value_at(own->value, count)))
-			rows_put(facts, "renamed", "%s", own->argv[2 + count]);
-	rows_put_flag(facts, "rewriting",
-	    info_number(*facts, "aof_rewrite_in_progress") > 0 ||
-		info_number(*facts, "aof_rewrite_scheduled") > 0);
+			rows_put(facts, "renamed:%s\n", own->argv[2 + count]);
 	put_kind(facts, visit);
 	put_resources(facts);
 	if (info != NULL)
@@ -312,22 +290,12 @@ check_server_ask(struct visit *visit)
 bool
 check_server_rows(const char *facts, struct findings *findings)
 {
-	if (rows_judge(ABOUT_USELESS, FINDING_OK, facts, findings) > 0)
+	if (rows_judge("useless", FINDING_OK, facts, findings) > 0)
 		return false;
-	rows_judge(ABOUT_SERVER, FINDING_OK, facts, findings);
-	rows_judge(ABOUT_KEPT, FINDING_OK, facts, findings);
-	rows_judge(ABOUT_OTHERS, FINDING_OK, facts, findings);
+	rows_judge("server", FINDING_OK, facts, findings);
+	rows_judge("kept", FINDING_OK, facts, findings);
+	rows_judge("others", FINDING_OK, facts, findings);
 	return true;
-}
-
-bool
-check_server_replica_rows(const char *facts, struct findings *findings)
-{
-	size_t added = rows_judge(ABOUT_REPLICA, FINDING_NOTE, facts, findings);
-
-	if (added == 0 || !info_is(facts, "loading", "1"))
-		added += rows_judge(ABOUT_KEPT, FINDING_NOTE, facts, findings);
-	return added == 0;
 }
 
 bool
@@ -345,8 +313,6 @@ check_server(struct visit *visit)
 	    .uptime_s = info_number(facts, "uptime_in_seconds"),
 	    .clock = check_contact_offset(&visit->samples)};
 	info_text(facts, "run_id", identity->run_id, sizeof(identity->run_id));
-	info_text(facts, "save_rules", visit->save_rules,
-	    sizeof(visit->save_rules));
 	if (!way_address_text(enquiry->server, identity->address,
 		sizeof(identity->address)))
 		snprintf(identity->address, sizeof(identity->address), "%s",

@@ -64,8 +64,6 @@ struct visit {
 	bool has_sentinels;
 	struct sentinel_address *known;
 	size_t known_count;
-	/* The command that makes ACL SETUSER outlast a restart. */
-	char save_rules[64];
 };
 
 /* Where one finds what the server does not say, if no access rule hides it. */
@@ -103,7 +101,7 @@ int64_t check_contact_step(const struct check_samples *samples);
 /* --- check_server.c: what a server says of itself ----------------------- */
 
 /* By INFO and CONFIG GET: version, eviction, persistence, replicas and
- * clients. Fills in the identity, and how access rules are saved. Also false
+ * clients. Fills in the identity. Also false
  * when the server serves nobody now.
  */
 bool check_server(struct visit *visit);
@@ -111,9 +109,6 @@ bool check_server(struct visit *visit);
 bool check_server_ask(struct visit *visit);
 /* Pure. The rows that follow from facts. */
 bool check_server_rows(const char *facts, struct findings *findings);
-/* Pure. Those of a replica that are not as they should be. Whether there are
- * none. */
-bool check_server_replica_rows(const char *facts, struct findings *findings);
 
 /* --- check_replica.c: the replicas of a server --------------------------- */
 

@@ -63,8 +63,7 @@ examine_endpoint(struct doctor *doctor, const struct endpoint *endpoint)
 	*visit = (struct visit){.enquiry = {.opts = doctor->opts,
 				    .loop = doctor->loop},
 	    .findings = &doctor->findings,
-	    .scratch = scratch,
-	    .save_rules = CHECK_SAVE_RULES};
+	    .scratch = scratch};
 	doctor->findings.subject = endpoint->label;
 	if (endpoint->is_default)
 		findings_add(&doctor->findings, FINDING_WARNING, "server",

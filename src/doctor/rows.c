@@ -1,47 +1,35 @@
 #include "doctor/rows.h"
 
+#include <ctype.h>
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/num.h"
 #include "redis/info.h"
 
 enum { FACT_SIZE = 2048 }; /* longer values are cut */
 
 void
-rows_put(char **facts, const char *name, const char *format, ...)
+rows_put(char **facts, const char *format, ...)
 {
-	char *former = *facts;
+	char *former = *facts, *more;
 	va_list arguments;
-	char *value;
 
 	va_start(arguments, format);
-	value = mem_vprintf(format, arguments);
+	more = mem_vprintf(format, arguments);
 	va_end(arguments);
-	*facts =
-	    mem_printf("%s%s:%s\n", former != NULL ? former : "", name, value);
+	*facts = mem_printf("%s%s", former != NULL ? former : "", more);
 	free(former);
-	free(value);
+	free(more);
 }
 
 void
 rows_put_flag(char **facts, const char *name, bool is)
 {
 	if (is)
-		rows_put(facts, name, "1");
-}
-
-void
-rows_put_lines(char **facts, const char *info)
-{
-	char *former = *facts;
-
-	*facts = mem_printf("%s%s\n", former != NULL ? former : "", info);
-	free(former);
+		rows_put(facts, "%s:1\n", name);
 }
 
 static bool
@@ -50,8 +38,7 @@ is_true(const char *term, const char *facts)
 	bool negated = *term == '!';
 	const char *operand = term + strcspn(term, "=<");
 	char name[FACT_SIZE], value[FACT_SIZE];
-	int64_t number, limit;
-	bool is = false;
+	bool is;
 
 	term += negated;
 	snprintf(name, sizeof(name), "%.*s", (int)(operand - term), term);
@@ -60,9 +47,9 @@ is_true(const char *term, const char *facts)
 		is = *value != '\0';
 	else if (*operand == '=')
 		is = strcmp(value, operand + 1) == 0;
-	else if (num_int(value, 0, INT64_MAX, &number) == 0 &&
-		 num_int(operand + 1, 0, INT64_MAX, &limit) == 0)
-		is = number < limit;
+	else
+		is = isdigit((unsigned char)*value) &&
+		     strtoll(value, NULL, 10) < strtoll(operand + 1, NULL, 10);
 	return is != negated;
 }
 
@@ -89,28 +76,27 @@ fill_values(const char *text, const char *facts)
 		int plain = (int)strcspn(text, "{");
 		const char *named = text + plain + (text[plain] == '{');
 		int length = (int)strcspn(named, "}");
-		char name[FACT_SIZE], value[FACT_SIZE], *longer;
+		char name[FACT_SIZE], value[FACT_SIZE];
 
 		snprintf(name, sizeof(name), "%.*s", length, named);
 		info_text(facts, name, value, sizeof(value));
-		longer = mem_printf("%s%.*s%s", filled, plain, text, value);
-		free(filled);
-		filled = longer;
+		rows_put(&filled, "%.*s%s", plain, text, value);
 		text = named + length + (named[length] == '}');
 	}
 	return filled;
 }
 
 size_t
-rows_judge(enum about about, int severity, const char *facts,
+rows_judge(const char *about, int severity, const char *facts,
     struct findings *findings)
 {
-	const struct row *row = rows_about[about].list;
-	const struct row *end = row + rows_about[about].count;
+	const struct row *row = rows_table;
 	const char *judged = "";
 	size_t added = 0;
 
-	for (; row < end; row++) {
+	while (*row->check != '\0' || strcmp(row->text, about) != 0)
+		row++;
+	while (*(++row)->check != '\0') {
 		char *text, *remedy;
 
 		if (strcmp(row->check, judged) == 0 || !applies(row, facts))

@@ -3,26 +3,56 @@
 #include "doctor/checks.h"
 #include "doctor/rows.h"
 
-/* clang-format off */
-/* --- reaching a server -------------------------------------------------- */
+#define TRIP                                                          \
+	"{median} ms (median of {trips}), at most {longest} ms; the " \
+	"ttl is {ttl} s"
+#define REPAIR "redis-cli --cluster check HOST:PORT"
+#define FEWER "{spare} of {servers} servers may fail, as with one server fewer"
+#define YOUNG                                                           \
+	"{server} has started {uptime} s ago: it abstains for another " \
+	"{left} s"
+#define YOUNGER \
+	"wait; or --min-uptime 0, if all servers store each write at once"
+#define SET(setting, value)                                                   \
+	"CONFIG SET " setting " " value ", and in {file}: " setting " " value \
+	"{too}"
+/* A server that starts with appendonly yes in its file, and that has no
+ * append-only file yet, ignores its snapshot and begins empty. */
+#define STORE_ALL                                                              \
+	"in this order: CONFIG SET appendfsync always, CONFIG SET appendonly " \
+	"yes, wait until aof_rewrite_in_progress is 0, CONFIG REWRITE or the " \
+	"same lines in {file}; never the file and a restart{too}"
+#define PERMIT_REPLAY                                                        \
+	"ACL SETUSER default off resetpass ~* &* +@all, then {save_rules}; " \
+	"first give a user of its own to what logs in as default"
+#define CUT_OFF                                                           \
+	"min-replicas-to-write is 0: a primary that is cut off from its " \
+	"replicas still grants locks"
+#define ROOM "{connected_clients} of maxclients {maxclients}: room for {left}"
+#define USED "{used} in use, the limit is {most}"
+#define RAISE "raise the limit: ulimit -u, or TasksMax of the unit"
+#define MISSING "cannot be written: {denial}; runs go on without it"
+#define PERMIT \
+	"create it, permit this user to write there, or use another place"
 
-static const struct row failure[] = {
+/* clang-format off */
+const struct row rows_table[] = {
+	/* --- reaching a server ------------------------------------------ */
+
+	{.text = "failure"},
 	{"reach", FINDING_UNKNOWN, "is_replica", "{refusal}{failure}", "{advice}"},
 	{"reach", EXITCODE_REFUSED, "refused", "{refusal}{failure}", "{advice}"},
-	{"reach", EXITCODE_UNAVAILABLE, "", "{refusal}{failure}",
-	    "{advice}"},
-};
+	{"reach", EXITCODE_UNAVAILABLE, "", "{refusal}{failure}", "{advice}"},
 
-static const struct row tls[] = {
+	{.text = "tls"},
 	{"tls", FINDING_OK, "tls", "{protocol}, {cipher}", ""},
 	{"tls", FINDING_NOTE, "plain has_password",
 	    "the connection is not encrypted, nor is the password",
 	    "rediss:// in place of redis://, if the server can"},
 	{"tls", FINDING_NOTE, "plain", "the connection is not encrypted",
 	    "rediss:// in place of redis://, if the server can"},
-};
 
-static const struct row certificate[] = {
+	{.text = "certificate"},
 	{"certificate", FINDING_WARNING, "expired",
 	    "{whose} has expired", "renew it"},
 	{"certificate", FINDING_WARNING, "days<1",
@@ -35,21 +65,16 @@ static const struct row certificate[] = {
 	    "renew it"},
 	{"certificate", FINDING_OK, "",
 	    "{whose} is valid for {days} days", ""},
-};
 
-/* After the server has been examined. */
-static const struct row writes[] = {
+	/* After the server has been examined. */
+	{.text = "writes"},
 	{"writes", EXITCODE_UNAVAILABLE, "unwritten",
 	    "the server refuses to write: {unwritten}", "{write_advice}"},
 	{"writes", EXITCODE_UNAVAILABLE, "no_script",
 	    "the server does not return what a script does",
 	    "check the address: this may be no Redis server"},
-};
 
-#define TRIP "{median} ms (median of {trips}), at most {longest} ms; the " \
-	"ttl is {ttl} s"
-
-static const struct row times[] = {
+	{.text = "times"},
 	{"round-trip", FINDING_WARNING, "slow", TRIP,
 	    "use a server that is nearer, or a longer --ttl"},
 	{"round-trip", FINDING_OK, "", TRIP, ""},
@@ -66,13 +91,10 @@ static const struct row times[] = {
 	{"clock-step", FINDING_WARNING, "step",
 	    "the server's clock was set {step} just now", "let NTP slew the "
 	    "clock: a step forward ends leases too soon"},
-};
 
-/* --- servers that belong together --------------------------------------- */
+	/* --- servers that belong together ------------------------------- */
 
-#define REPAIR "redis-cli --cluster check HOST:PORT"
-
-static const struct row slots[] = {
+	{.text = "slots"},
 	{"slots", FINDING_UNKNOWN, "see",
 	    "the server does not say which slots are served{why}", "{see}"},
 	{"slots", EXITCODE_UNAVAILABLE, "!cluster_state=ok",
@@ -82,14 +104,12 @@ static const struct row slots[] = {
 	    "{missing} slots have no owner, the owners of {silent} have "
 	    "failed or do not answer: their locks are out of reach", REPAIR},
 	{"slots", FINDING_OK, "", "all 16384 are served", ""},
-};
-static const struct row nodes[] = {
+	{.text = "nodes"},
 	{"primaries", FINDING_UNKNOWN, "",
 	    "the nodes are not known, so they are not examined{why}", "{see}"},
-};
 
-/* What one sentinel says of the primary, and of the others. */
-static const struct row address[] = {
+	/* What one sentinel says of the primary, and of the others. */
+	{.text = "sentinel"},
 	{"sentinels", FINDING_WARNING, "failure !refusal",
 	    "{failure}", "{advice}"},
 	{"sentinels", FINDING_WARNING, "failure no_sentinel",
@@ -105,13 +125,11 @@ static const struct row address[] = {
 	{"sentinels", FINDING_WARNING, "differs", "{sentinel}: it names "
 	    "{address} as the primary, another sentinel {first}",
 	    "if that lasts, SENTINEL RESET {master} at the one that is wrong"},
-};
-static const struct row state[] = {
+	{.text = "sentinel state"},
 	{"sentinels", FINDING_WARNING, "down",
 	    "{sentinel}: it does not reach the primary",
 	    "check the primary, and the network between them"},
-};
-static const struct row quorum[] = {
+	{.text = "sentinel quorum"},
 	{"sentinels", FINDING_WARNING, "no_quorum",
 	    "{sentinel}: {no_quorum}", "start the missing sentinels: until "
 	    "then nothing replaces a primary that dies"},
@@ -121,39 +139,32 @@ static const struct row quorum[] = {
 	{"sentinels", FINDING_UNKNOWN, "no_answer",
 	    "{sentinel}: it does not say whether it has a quorum",
 	    "use a sentinel that knows CKQUORUM"},
-};
-/* All of them, and those that the URL names. */
-static const struct row sentinels[] = {
+	/* All of them, and those that the URL names. */
+	{.text = "sentinels"},
 	{"sentinels", FINDING_OK, "agreed", "{replied} agree on {address}", ""},
-};
-static const struct row named[] = {
+	{.text = "sentinels named"},
 	{"sentinels", FINDING_NOTE, "named<3", "the URL names {named}: a "
 	    "failover needs a majority of at least three",
 	    "name all sentinels in the URL"},
-};
 
-/* Several servers: how many there are, */
-static const struct row majority[] = {
+	/* Several servers: how many there are, */
+	{.text = "majority"},
 	{"majority", FINDING_OK, "odd",
 	    "{spare} of {servers} servers may fail", ""},
-	{"majority", FINDING_WARNING, "servers=2", "{spare} of {servers} "
-	    "servers may fail, as with one server fewer",
+	{"majority", FINDING_WARNING, "servers=2", FEWER,
 	    "name an odd number of servers"},
-	{"majority", FINDING_NOTE, "", "{spare} of {servers} "
-	    "servers may fail, as with one server fewer",
+	{"majority", FINDING_NOTE, "", FEWER,
 	    "name an odd number of servers"},
-};
-/* what one of them does not say, */
-static const struct row said[] = {
+	/* what one of them does not say, */
+	{.text = "voter"},
 	{"same-server", FINDING_UNKNOWN, "!run_id",
 	    "{server} does not say its run_id", "permit +info"},
 	{"clocks", FINDING_UNKNOWN, "!time",
 	    "{server} does not say its time", "permit +time"},
 	{"uptime", FINDING_UNKNOWN, "!uptime",
 	    "{server} does not say its uptime", "permit +info"},
-};
-/* whether two of them are alike, */
-static const struct row pair[] = {
+	/* whether two of them are alike, */
+	{.text = "pair"},
 	{"same-server", FINDING_WARNING, "same enough",
 	    "{a} and {b} are the same server", "name it once"},
 	{"same-server", EXITCODE_USAGE, "same",
@@ -163,46 +174,21 @@ static const struct row pair[] = {
 	    "run them on different machines, which fail apart"},
 	{"clocks", FINDING_WARNING, "apart",
 	    "those of {a} and {b} differ by {apart} s", "keep them by NTP"},
-};
-/* whether the vote of one counts, */
-static const struct row age[] = {
-	{"uptime", FINDING_WARNING, "left enough", "{server} has started "
-	    "{uptime} s ago: it abstains for another {left} s",
-	    "wait; or --min-uptime 0, if all servers store each write at once"},
-	{"uptime", EXITCODE_UNAVAILABLE, "left", "{server} has started "
-	    "{uptime} s ago: it abstains for another {left} s",
-	    "wait; or --min-uptime 0, if all servers store each write at once"},
-};
-/* and what no check of them has found. */
-static const struct row all[] = {
+	/* whether the vote of one counts, */
+	{.text = "voter age"},
+	{"uptime", FINDING_WARNING, "left enough", YOUNG, YOUNGER},
+	{"uptime", EXITCODE_UNAVAILABLE, "left", YOUNG, YOUNGER},
+	/* and what no check of them has found. */
+	{.text = "voters"},
 	{"same-host", FINDING_OK, "!same-server !same-host",
 	    "no two of them are on the same host", ""},
 	{"clocks", FINDING_OK, "!clocks", "they agree within a second", ""},
 	{"uptime", FINDING_OK, "!uptime",
 	    "all are up for longer than --min-uptime", ""},
-};
 
-/* --- a server --------------------------------------------------------- */
+	/* --- a server --------------------------------------------------- */
 
-#define SET(setting, value)                                                   \
-	"CONFIG SET " setting " " value ", and in {file}: " setting " " value \
-	"{too}"
-/* A server that starts with appendonly yes in its file, and that has no
- * append-only file yet, ignores its snapshot and begins empty. */
-#define STORE_ALL                                                              \
-	"in this order: CONFIG SET appendfsync always, CONFIG SET appendonly " \
-	"yes, wait until aof_rewrite_in_progress is 0, CONFIG REWRITE or the " \
-	"same lines in {file}; never the file and a restart{too}"
-#define CUT_OFF                                                           \
-	"min-replicas-to-write is 0: a primary that is cut off from its " \
-	"replicas still grants locks"
-#define ROOM "{connected_clients} of maxclients {maxclients}: room for {left}"
-
-#define PERMIT_REPLAY                                                        \
-	"ACL SETUSER default off resetpass ~* &* +@all, then {save_rules}; " \
-	"first give a user of its own to what logs in as default"
-
-static const struct row useless[] = {
+	{.text = "useless"},
 	{"reach", EXITCODE_REFUSED, "mode=sentinel", "the server is a sentinel",
 	    "redis-sentinel://HOST:PORT/MASTER"},
 	{"reach", EXITCODE_UNAVAILABLE, "loading=1",
@@ -210,9 +196,8 @@ static const struct row useless[] = {
 	    "wait until it has finished: a run does so for --server-timeout"},
 	{"reach", EXITCODE_UNAVAILABLE, "role=slave", "the server is a replica",
 	    "use the address of the primary, or redis-sentinel://"},
-};
 
-static const struct row server[] = {
+	{.text = "server"},
 	{"info", FINDING_NOTE, "no_info",
 	    "INFO is not available, so much is not known: {no_info}",
 	    "{permit_info}"},
@@ -222,14 +207,14 @@ static const struct row server[] = {
 
 	{"version", FINDING_OK, "valkey_version", "Valkey {valkey_version}", ""},
 	{"version", FINDING_OK, "redict_version", "Redict {redict_version}", ""},
-	{"version", FINDING_UNKNOWN, "!major",
+	{"version", FINDING_UNKNOWN, "!redis_version",
 	    "the server does not say which version it is", "{see_info}"},
-	{"version", FINDING_WARNING, "major<5",
+	{"version", FINDING_WARNING, "redis_version<5",
 	    "Redis {redis_version} is older than Redis 5",
 	    "install Redis 5 or newer, or Valkey"},
-	{"version", FINDING_NOTE, "major<6", "Redis {redis_version} has neither "
+	{"version", FINDING_NOTE, "redis_version<6", "Redis {redis_version} has neither "
 	    "access rules nor TLS, which came with Redis 6", ""},
-	{"version", FINDING_OK, "major<7",
+	{"version", FINDING_OK, "redis_version<7",
 	    "Redis {redis_version}, without ACL DRYRUN", ""},
 	{"version", FINDING_OK, "", "Redis {redis_version}", ""},
 
@@ -247,9 +232,8 @@ static const struct row server[] = {
 	    "lock", "use a database of one region"},
 	{"primary", FINDING_UNKNOWN, "!role",
 	    "the server does not say whether it is a primary", "{see_info}"},
-};
 
-static const struct row kept[] = {
+	{.text = "kept"},
 	/* Helper keys and locks all have a ttl, so that volatile-* is no
 	 * better. */
 	{"eviction", FINDING_UNKNOWN, "!maxmemory_policy",
@@ -326,9 +310,8 @@ static const struct row kept[] = {
 	{"disk", FINDING_WARNING, "rdb_last_bgsave_status=err",
 	    "the last snapshot has failed",
 	    "see the log of the server, and its disk"},
-};
 
-static const struct row others[] = {
+	{.text = "others"},
 	{"replicas", EXITCODE_UNAVAILABLE, "out_of_sync",
 	    "{min_slaves_good_slaves} of the {min-replicas-to-write} replicas "
 	    "are in sync that min-replicas-to-write requires",
@@ -378,69 +361,55 @@ static const struct row others[] = {
 	    "raise its maxmemory-clients, then CONFIG RESETSTAT"},
 	{"clients", FINDING_WARNING, "few", ROOM, "raise its maxclients"},
 	{"clients", FINDING_OK, "", ROOM, ""},
-};
 
-/* What access rules permit, but for the rows of needs.c. */
-static const struct row keys[] = {
+	/* What access rules permit, but for the rows of needs.c. */
+	{.text = "access keys"},
 	{"access-keys", FINDING_UNKNOWN, "", "the rules permit certain keys "
 	    "only, and not \"{scratch}\", so those of locks are not examined",
 	    "name a lock by -k"},
-};
-static const struct row permitted[] = {
+	{.text = "access"},
 	{"access", FINDING_OK, "",
 	    "user {user} may use all features (by {way})", ""},
-};
 
-/* Of a replica, before what it keeps. */
-static const struct row replica[] = {
+	/* Of a replica, before what it keeps. */
+	{.text = "replica"},
 	{"reach", FINDING_UNKNOWN, "loading=1", "it is loading its data",
 	    "wait until it has finished"},
 	{"read-only", FINDING_WARNING, "role=slave slave_read_only=0",
 	    "it accepts writes: who reaches it gets a lock beside those of "
 	    "its primary", SET("replica-read-only", "yes")},
-};
 
-/* Those that INFO does not name, */
-static const struct row unnamed[] = {
+	/* Those that INFO does not name, */
+	{.text = "replicas"},
 	{"replica", FINDING_UNKNOWN, "", "INFO names {named} of {count} "
 	    "replicas, so not all are examined", CHECK_SEE},
-};
-/* those that would not take over, */
-static const struct row promotion[] = {
+	/* those that would not take over, */
+	{.text = "replica promotion"},
 	{"promotion", FINDING_WARNING, "unknown",
 	    "it confirms locks, and no sentinel knows it, so it is never "
 	    "promoted", "--wait-replicas {all}"},
 	{"promotion", FINDING_WARNING, "passed_over",
 	    "it confirms --wait-replicas {wanted}, and another replica is "
 	    "promoted", "--wait-replicas {all}"},
-};
-/* whose clock differs, */
-static const struct row replica_clock[] = {
+	/* whose clock differs, */
+	{.text = "replica clock"},
 	{"clock", FINDING_UNKNOWN, "no_time",
 	    "the replica does not say its time", "permit +time there"},
-	{"clock", FINDING_NOTE, "behind", "{behind} s behind the primary's: "
+	{"clock", FINDING_NOTE, "time behind", "{behind} s behind the primary's: "
 	    "promoted, it keeps locks for longer", "keep both clocks by NTP"},
-	{"clock", FINDING_WARNING, "ahead more_than_ttl", "{ahead} s ahead of "
+	{"clock", FINDING_WARNING, "time ahead more_than_ttl", "{ahead} s ahead of "
 	    "the primary's: promoted, it frees every lock",
 	    "keep both clocks by NTP"},
-	{"clock", FINDING_WARNING, "ahead", "{ahead} s ahead of the primary's: "
+	{"clock", FINDING_WARNING, "time ahead", "{ahead} s ahead of the primary's: "
 	    "promoted, it frees locks too soon", "keep both clocks by NTP"},
-};
-/* and those without any fault. */
-static const struct row good[] = {
-	{"replica", FINDING_OK, "", "read-only; its settings and its clock are "
+	/* and those without any fault. */
+	{.text = "replica good"},
+	{"replica", FINDING_OK, "time", "read-only; its settings and its clock are "
 	    "as they should be", ""},
-};
 
-/* --- this host ---------------------------------------------------------- */
+	/* --- this host -------------------------------------------------- */
 
-#define USED "{used} in use, the limit is {most}"
-#define RAISE "raise the limit: ulimit -u, or TasksMax of the unit"
-#define MISSING "cannot be written: {denial}; runs go on without it"
-#define PERMIT \
-	"create it, permit this user to write there, or use another place"
-
-static const struct row host[] = {
+	{.text = "host"},
 	{"kernel", FINDING_WARNING, "old",
 	    "{kernel} is older than Linux 4.18", "use a newer kernel"},
 	{"kernel", FINDING_OK, "kernel", "{kernel}", ""},
@@ -481,51 +450,13 @@ static const struct row host[] = {
 	{"local-clock", FINDING_NOTE, "", "CLOCK_BOOTTIME (source {source}); "
 	    "this host was suspended for {asleep} s since it booted: a job is "
 	    "killed if its lease ended meanwhile", ""},
-};
 
-static const struct row log_place[] = {
-	{"log", FINDING_WARNING, "denial", "{place} " MISSING, PERMIT},
-	{"log", FINDING_OK, "", "{place} can be written", ""},
-};
+	{.text = "place"},
+	{"log", FINDING_WARNING, "log denial", "{log} " MISSING, PERMIT},
+	{"log", FINDING_OK, "log", "{log} can be written", ""},
+	{"metrics", FINDING_WARNING, "metrics denial", "{metrics} " MISSING,
+	    PERMIT},
+	{"metrics", FINDING_OK, "metrics", "{metrics} can be written", ""},
 
-static const struct row metrics_place[] = {
-	{"metrics", FINDING_WARNING, "denial", "{place} " MISSING, PERMIT},
-	{"metrics", FINDING_OK, "", "{place} can be written", ""},
-};
-
-/* ---------------------------------------------------------------------- */
-
-#define ROWS(list) {list, sizeof(list) / sizeof(*(list))}
-const struct rows rows_about[] = {
-	[ABOUT_FAILURE] = ROWS(failure),
-	[ABOUT_TLS] = ROWS(tls),
-	[ABOUT_CERTIFICATE] = ROWS(certificate),
-	[ABOUT_WRITES] = ROWS(writes),
-	[ABOUT_TIMES] = ROWS(times),
-	[ABOUT_SLOTS] = ROWS(slots),
-	[ABOUT_NODES] = ROWS(nodes),
-	[ABOUT_ADDRESS] = ROWS(address),
-	[ABOUT_STATE] = ROWS(state),
-	[ABOUT_QUORUM] = ROWS(quorum),
-	[ABOUT_SENTINELS] = ROWS(sentinels),
-	[ABOUT_NAMED] = ROWS(named),
-	[ABOUT_MAJORITY] = ROWS(majority),
-	[ABOUT_SAID] = ROWS(said),
-	[ABOUT_PAIR] = ROWS(pair),
-	[ABOUT_AGE] = ROWS(age),
-	[ABOUT_ALL] = ROWS(all),
-	[ABOUT_USELESS] = ROWS(useless),
-	[ABOUT_SERVER] = ROWS(server),
-	[ABOUT_KEPT] = ROWS(kept),
-	[ABOUT_OTHERS] = ROWS(others),
-	[ABOUT_KEYS] = ROWS(keys),
-	[ABOUT_ACCESS] = ROWS(permitted),
-	[ABOUT_REPLICA] = ROWS(replica),
-	[ABOUT_UNNAMED] = ROWS(unnamed),
-	[ABOUT_PROMOTION] = ROWS(promotion),
-	[ABOUT_CLOCK] = ROWS(replica_clock),
-	[ABOUT_GOOD] = ROWS(good),
-	[ABOUT_HOST] = ROWS(host),
-	[ABOUT_LOG] = ROWS(log_place),
-	[ABOUT_METRICS] = ROWS(metrics_place),
+	{.text = ""},
 };

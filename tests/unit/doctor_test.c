@@ -1,6 +1,10 @@
 /* What --doctor makes of a server's clock, and of what it says of itself. */
 #include "doctor/checks.h"
 
+#include <glob.h>
+#include <stdlib.h>
+
+#include "doctor/rows.h"
 #include "tap.h"
 
 static void
@@ -26,6 +30,32 @@ test_clock(void)
 	is_int(check_contact_step(&samples), -1000000, "a step back");
 	samples.count = 0;
 	ok(!check_contact_offset(&samples).is_known, "no samples");
+}
+
+/* Each heading that a source asks for: what stands behind rows_judge(". */
+static void
+test_headings(const char *path)
+{
+	char line[200], heading[60];
+	FILE *file = fopen(path, "r");
+	const char *at;
+
+	ok(file != NULL, "%s", path);
+	while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
+		const struct row *row = rows_table;
+
+		if ((at = strstr(line, "rows_judge(\"")) == NULL)
+			continue;
+		at += strlen("rows_judge(\"");
+		snprintf(heading, sizeof(heading), "%.*s",
+		    (int)strcspn(at, "\""), at);
+		while (*row->text != '\0' &&
+		       (*row->check != '\0' || strcmp(row->text, heading) != 0))
+			row++;
+		is_text(row->text, heading, "the rows have such a heading");
+	}
+	if (file != NULL)
+		fclose(file);
 }
 
 /* Severity and check of the rows but the good ones, one behind the other. */
@@ -55,9 +85,9 @@ follows(const char *facts, const char *want, const char *what)
 	findings_fini(&findings);
 }
 
-#define GOOD                                                            \
-	"redis_version:7.0.15\nmajor:7\nmode:standalone\nrole:master\n" \
-	"maxmemory_policy:noeviction\naof_enabled:1\n"                  \
+#define GOOD                                                   \
+	"redis_version:7.0.15\nmode:standalone\nrole:master\n" \
+	"maxmemory_policy:noeviction\naof_enabled:1\n"         \
 	"appendfsync:always\nonline:0\nleft:9000\n"
 
 static void
@@ -77,8 +107,9 @@ test_server(void)
 	follows("role:slave\n" GOOD, "69:reach", "a replica");
 	follows("no_info:x\nno_config:x\n" GOOD, "note:info note:config",
 	    "one that denies INFO and CONFIG");
-	follows("major:4\n" GOOD, "warning:version", "an old one");
-	follows("major:5\n" GOOD, "note:version", "one without access rules");
+	follows("redis_version:4.0.9\n" GOOD, "warning:version", "an old one");
+	follows("redis_version:5.0.14\n" GOOD, "note:version",
+	    "one without access rules");
 	follows("mode:cluster\n" GOOD, "warning:cluster", "a node");
 	follows("in_cluster:1\nmode:cluster\n" GOOD, "", "as it should be");
 	follows("maxmemory_policy:allkeys-lru\n" GOOD, "warning:eviction",
@@ -158,6 +189,12 @@ test_words(void)
 int
 main(void)
 {
+	glob_t sources;
+
+	glob("src/doctor/check_*.c", 0, NULL, &sources);
+	for (size_t i = 0; i < sources.gl_pathc; i++)
+		test_headings(sources.gl_pathv[i]);
+	globfree(&sources);
 	test_server();
 	test_words();
 	test_clock();
