@@ -329,24 +329,27 @@ add_finding(struct rules *rules, const struct needs_row *row,
     const struct needs *lacking, enum needs_use use)
 {
 	const struct visit *visit = rules->visit;
-	char *list = list_rules(rules, lacking);
+	char *list = list_rules(rules, lacking), save[64] = "";
+	char *text = mem_printf("%s: not permitted: %s", row->without, list);
+	char *remedy;
 	int severity = FINDING_NOTE;
-	char save[64], *remedy;
 
 	info_text(visit->facts, "save_rules", save, sizeof(save));
-	remedy = mem_printf("ACL SETUSER %s %s, then %s", rules->own_user, list,
-	    *save != '\0' ? save : CHECK_SAVE_RULES);
+	if (rules->missing & lacking->commands)
+		remedy = mem_strdup("the server lacks a command, or a proxy "
+				    "refuses it: see rename-command in its "
+				    "configuration, or what the provider "
+				    "supports");
+	else
+		remedy =
+		    mem_printf("ACL SETUSER %s %s, then %s", rules->own_user,
+			list, *save != '\0' ? save : CHECK_SAVE_RULES);
 	if (use == NEEDS_USED)
 		severity = needs_refuses(row, &rules->config) ? EXITCODE_REFUSED
 							      : FINDING_WARNING;
-	findings_add(visit->findings, severity, row->check,
-	    rules->missing & lacking->commands
-		? "the server lacks a command, or a proxy refuses it: see "
-		  "rename-command in its configuration, or what the provider "
-		  "supports"
-		: remedy,
-	    "%s: not permitted: %s", row->without, list);
+	findings_add(visit->findings, severity, row->check, text, remedy);
 	free(remedy);
+	free(text);
 	free(list);
 }
 

@@ -21,29 +21,11 @@
 #include "job/descendants.h"
 #include "job/process.h"
 
-enum { PROCESSES_SPARE = 16, LINE_MAX_BYTES = 4096 };
-enum { OLDEST_MAJOR = 4, OLDEST_MINOR = 18 };
+enum { LINE_MAX_BYTES = 4096 };
 
 #define SYSLOG_PATH "/dev/log"
 
 /* --- what a run and its guard need -------------------------------------- */
-
-static void
-put_kernel(char **facts)
-{
-	struct utsname name;
-	int major = 0, minor = 0;
-	char *end;
-
-	if (uname(&name) == -1)
-		return;
-	major = (int)strtol(name.release, &end, 10);
-	minor = *end == '.' ? (int)strtol(end + 1, NULL, 10) : 0;
-	rows_put(facts, "kernel:%s %s\n", name.sysname, name.release);
-	rows_put_flag(facts, "old",
-	    major < OLDEST_MAJOR ||
-		(major == OLDEST_MAJOR && minor < OLDEST_MINOR));
-}
 
 /* "... - proc proc rw,hidepid=invisible": the options behind the last word. */
 static void
@@ -114,27 +96,25 @@ count_processes(void)
 static void
 put_limits(char **facts)
 {
-	struct rlimit processes, files;
-	uintmax_t most;
-	int64_t used;
+	struct rlimit limit;
+	int64_t used, most;
+	bool is_root = geteuid() == 0;
 
-	if (getrlimit(RLIMIT_NPROC, &processes) == 0) {
-		most = processes.rlim_cur;
-		rows_put(facts, "most:%ju\n", most);
+	if (getrlimit(RLIMIT_NPROC, &limit) == 0) {
+		most = (int64_t)limit.rlim_cur;
+		rows_put(facts, "most:%" PRId64 "\n", most);
+		rows_put_flag(facts, "root", is_root);
 		rows_put_flag(facts, "unlimited",
-		    processes.rlim_cur == RLIM_INFINITY);
-		rows_put_flag(facts, "root", geteuid() == 0);
-		used = most == RLIM_INFINITY || geteuid() == 0
+		    limit.rlim_cur == RLIM_INFINITY);
+		used = is_root || limit.rlim_cur == RLIM_INFINITY
 			   ? -1
 			   : count_processes();
 		if (used >= 0)
-			rows_put(facts, "used:%" PRId64 "\n", used);
-		rows_put_flag(facts, "full", most <= (uintmax_t)used);
-		rows_put_flag(facts, "scarce",
-		    most < (uintmax_t)used + PROCESSES_SPARE);
+			rows_put(facts, "used:%" PRId64 "\nspare:%" PRId64 "\n",
+			    used, most < used ? 0 : most - used);
 	}
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0)
-		rows_put(facts, "files:%ju\n", (uintmax_t)files.rlim_cur);
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
+		rows_put(facts, "files:%ju\n", (uintmax_t)limit.rlim_cur);
 }
 
 static int64_t
@@ -229,10 +209,13 @@ check_host(struct findings *findings, const struct opts *opts)
 {
 	const char *log = opts->log_to, *metrics = opts->metrics_folder;
 	char *facts = NULL;
+	struct utsname kernel;
 	struct stat file;
 
 	findings->subject = "this host";
-	put_kernel(&facts);
+	if (uname(&kernel) == 0)
+		rows_put(&facts, "system:%s\nrelease:%s\n", kernel.sysname,
+		    kernel.release);
 	put_proc(&facts);
 	put_limits(&facts);
 	put_clock(&facts);

@@ -6,6 +6,7 @@
 #include "base/exitcode.h"
 #include "base/log.h"
 #include "doctor/checks.h"
+#include "doctor/rows.h"
 #include "lock/votes.h"
 
 struct doctor {
@@ -66,9 +67,7 @@ examine_endpoint(struct doctor *doctor, const struct endpoint *endpoint)
 	    .scratch = scratch};
 	doctor->findings.subject = endpoint->label;
 	if (endpoint->is_default)
-		findings_add(&doctor->findings, FINDING_WARNING, "server",
-		    "put \"redis = URL\" into /etc/rlockrun.conf",
-		    OPTS_NO_SERVER);
+		rows_judge("default", FINDING_OK, NULL, &doctor->findings);
 	if (endpoint->master != NULL)
 		check_fleet_sentinels(visit, endpoint);
 	enquiry_begin(&visit->enquiry, endpoint, scratch);
@@ -133,9 +132,9 @@ doctor(const struct opts *opts, struct loop *loop)
 	status = findings_status(findings, rest);
 	if (status == EXITCODE_OK)
 		status = servers;
-	if (status == EXITCODE_OK &&
-	    (findings_count(findings, FINDING_WARNING) > 0 ||
-		findings_count(findings, FINDING_ERROR) > 0))
+	if (status == EXITCODE_OK && findings->counts[FINDING_WARNING] +
+					     findings->counts[FINDING_ERROR] >
+					 0)
 		status = EXITCODE_WARNINGS;
 	if (opts->json)
 		findings_print_json(findings, status);

@@ -49,7 +49,7 @@ is_true(const char *term, const char *facts)
 		is = strcmp(value, operand + 1) == 0;
 	else
 		is = isdigit((unsigned char)*value) &&
-		     strtoll(value, NULL, 10) < strtoll(operand + 1, NULL, 10);
+		     strverscmp(value, operand + 1) < 0;
 	return is != negated;
 }
 
@@ -106,8 +106,7 @@ rows_judge(const char *about, int severity, const char *facts,
 			continue;
 		text = fill_values(row->text, facts);
 		remedy = fill_values(row->remedy, facts);
-		findings_add(findings, row->severity, row->check,
-		    *remedy != '\0' ? remedy : NULL, "%s", text);
+		findings_add(findings, row->severity, row->check, text, remedy);
 		free(text);
 		free(remedy);
 		added++;

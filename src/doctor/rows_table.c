@@ -39,6 +39,10 @@
 const struct row rows_table[] = {
 	/* --- reaching a server ------------------------------------------ */
 
+	{.text = "default"},
+	{"server", FINDING_WARNING, "", OPTS_NO_SERVER,
+	    "put \"redis = URL\" into /etc/rlockrun.conf"},
+
 	{.text = "failure"},
 	{"reach", FINDING_UNKNOWN, "is_replica", "{refusal}{failure}", "{advice}"},
 	{"reach", EXITCODE_REFUSED, "refused", "{refusal}{failure}", "{advice}"},
@@ -410,9 +414,9 @@ const struct row rows_table[] = {
 	/* --- this host -------------------------------------------------- */
 
 	{.text = "host"},
-	{"kernel", FINDING_WARNING, "old",
-	    "{kernel} is older than Linux 4.18", "use a newer kernel"},
-	{"kernel", FINDING_OK, "kernel", "{kernel}", ""},
+	{"kernel", FINDING_WARNING, "release<4.18",
+	    "{system} {release} is older than Linux 4.18", "use a newer kernel"},
+	{"kernel", FINDING_OK, "release", "{system} {release}", ""},
 
 	{"proc", EXITCODE_RESOURCE, "unguarded elsewhere",
 	    "no job can be guarded: {unguarded}",
@@ -435,9 +439,9 @@ const struct row rows_table[] = {
 	{"processes", FINDING_OK, "root", "no limit for root", ""},
 	{"processes", FINDING_UNKNOWN, "most !used",
 	    "how many are in use is not known, the limit is {most}", ""},
-	{"processes", EXITCODE_RESOURCE, "full",
+	{"processes", EXITCODE_RESOURCE, "spare<1",
 	    USED ": the guard cannot start", RAISE},
-	{"processes", FINDING_WARNING, "scarce",
+	{"processes", FINDING_WARNING, "spare<16",
 	    USED ": the guard and the job may not start", RAISE},
 	{"processes", FINDING_OK, "most", USED, ""},
 

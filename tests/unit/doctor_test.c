@@ -73,8 +73,8 @@ follows(const char *facts, const char *want, const char *what)
 
 		if (finding->severity == FINDING_OK)
 			continue;
-		if (finding->severity >= FINDING_ERROR)
-			snprintf(row, sizeof(row), "%d", finding->severity);
+		if (finding->severity == FINDING_ERROR)
+			snprintf(row, sizeof(row), "%d", finding->status);
 		else
 			snprintf(row, sizeof(row), "%s",
 			    severities[finding->severity]);
