@@ -189,7 +189,7 @@ put_round_trip(char **facts, const struct visit *visit)
 {
 	const struct check_samples *samples = &visit->samples;
 	int64_t took[CHECK_PROBES + 1] = {0}, most;
-	int64_t ttl_ms = visit->enquiry.opts->ttl_ms;
+	int64_t ttl_ms = visit->enquiry.opts->lock.ttl_ms;
 
 	for (size_t i = 0; i < samples->count; i++)
 		took[i] = samples->list[i].took_us;

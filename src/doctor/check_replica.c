@@ -147,7 +147,7 @@ judge_worth(const struct replicas *replicas, const struct replica *replica)
 {
 	const struct visit *primary = replicas->primary;
 	bool by_sentinel = primary->enquiry.endpoint->master != NULL;
-	int wanted = primary->enquiry.opts->replicas;
+	int wanted = primary->enquiry.opts->lock.replicas;
 	int64_t best = 0;
 	char *facts = NULL;
 
@@ -185,7 +185,7 @@ put_clock(const struct visit *primary, struct replica *replica)
 		    ahead_us < 0 ? "behind" : "ahead",
 		    (double)llabs(ahead_us) / 1e6);
 	rows_put_flag(&replica->facts, "more_than_ttl",
-	    ahead_us > primary->enquiry.opts->ttl_ms * 1000);
+	    ahead_us > primary->enquiry.opts->lock.ttl_ms * 1000);
 }
 
 void

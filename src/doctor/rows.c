@@ -7,9 +7,11 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/template.h"
 #include "redis/info.h"
 
-enum { FACT_SIZE = 2048 }; /* longer values are cut */
+/* What is longer is cut, in a value and in a text with all values. */
+enum { FACT_SIZE = 2048, TEXT_SIZE = 4096 };
 
 void
 rows_put(char **facts, const char *format, ...)
@@ -66,24 +68,20 @@ applies(const struct row *row, const char *facts)
 	return true;
 }
 
-/* To be freed. A value is not looked into. */
-static char *
-fill_values(const char *text, const char *facts)
+/* The facts, and room for the value of one of them. */
+struct known {
+	const char *facts;
+	char value[FACT_SIZE];
+};
+
+static const char *
+find_fact(void *arg, const char *name, bool *many)
 {
-	char *filled = mem_strdup("");
+	struct known *known = arg;
 
-	while (*text != '\0') {
-		int plain = (int)strcspn(text, "{");
-		const char *named = text + plain + (text[plain] == '{');
-		int length = (int)strcspn(named, "}");
-		char name[FACT_SIZE], value[FACT_SIZE];
-
-		snprintf(name, sizeof(name), "%.*s", length, named);
-		info_text(facts, name, value, sizeof(value));
-		rows_put(&filled, "%.*s%s", plain, text, value);
-		text = named + length + (named[length] == '}');
-	}
-	return filled;
+	(void)many;
+	info_text(known->facts, name, known->value, sizeof(known->value));
+	return known->value;
 }
 
 size_t
@@ -91,24 +89,24 @@ rows_judge(const char *about, int severity, const char *facts,
     struct findings *findings)
 {
 	const struct row *row = rows_table;
+	struct known known = {.facts = facts};
 	const char *judged = "";
 	size_t added = 0;
 
 	while (*row->check != '\0' || strcmp(row->text, about) != 0)
 		row++;
 	while (*(++row)->check != '\0') {
-		char *text, *remedy;
+		char text[TEXT_SIZE], remedy[TEXT_SIZE];
 
 		if (strcmp(row->check, judged) == 0 || !applies(row, facts))
 			continue;
 		judged = row->check;
 		if (row->severity < severity)
 			continue;
-		text = fill_values(row->text, facts);
-		remedy = fill_values(row->remedy, facts);
+		template_fill(row->text, find_fact, &known, text, sizeof(text));
+		template_fill(row->remedy, find_fact, &known, remedy,
+		    sizeof(remedy));
 		findings_add(findings, row->severity, row->check, text, remedy);
-		free(text);
-		free(remedy);
 		added++;
 	}
 	return added;

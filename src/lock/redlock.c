@@ -90,13 +90,15 @@ count_votes(const struct set *set)
 	struct votes votes = {.size = set->count};
 
 	for (size_t i = 0; i < set->count; i++) {
+		const struct lock *lock = &set->locks[i];
 		enum vote_kind vote = judge_vote(set, i);
 
 		votes.out += vote == VOTE_OUT;
 		votes.yes += vote == VOTE_YES;
 		votes.no += vote == VOTE_NO;
-		votes.gone +=
-		    vote == VOTE_NO && set->locks[i].failure == LOCK_NO_OUTER;
+		votes.gone += vote == VOTE_NO && lock->failure == LOCK_NO_OUTER;
+		votes.known += lock_phase(lock) == LOCK_HELD ||
+			       lock->failure == LOCK_OTHER_KIND;
 		votes.permanent +=
 		    vote == VOTE_UNREACHABLE || vote == VOTE_UNUSABLE;
 		votes.answered += vote != VOTE_OUT && vote != VOTE_SILENT &&

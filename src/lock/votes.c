@@ -49,11 +49,13 @@ votes_decide(const struct votes *votes)
 		return VOTES_WAIT;
 	if (votes->out > 0 && votes->yes + votes->no < majority)
 		return VOTES_WAIT;
-	/* A minority may not have the lock of an outer run yet: only a majority
-	 * says that it is gone. */
-	if (votes->gone > 0 && votes->no < majority)
-		return votes->no + votes->out >= majority ? VOTES_WAIT
-							  : VOTES_FAILED;
+	/* Even most servers may lack the lock of an outer run that holds it, as
+	 * they have forgotten it, or did not vote for it: it is yet to be
+	 * planted there. A nested run that forgets its outer run too early
+	 * would wait for it, and it waits for its job. So the outer run counts
+	 * as over only if no server knows its lock. */
+	if (votes->gone > 0 && (votes->out > 0 || votes->known > 0))
+		return votes->out > 0 ? VOTES_WAIT : VOTES_FAILED;
 	if (votes->no > 0 && votes->yes + votes->no >= majority &&
 	    !votes_never_agree(votes))
 		return VOTES_NO;

@@ -248,9 +248,9 @@ count_event(const struct metrics_sink *sink, struct lock_metrics *lock,
 	case EVENT_JOB_STARTED:
 		values[METRICS_LAST_START] = clock_epoch();
 		/* Otherwise what was stated earlier stays. */
-		if (sink->opts->expect_ms == OPTS_EXPECT_UNSTATED)
+		if (sink->opts->lock.expect_ms == CONFIG_EXPECT_UNSTATED)
 			break;
-		values[METRICS_EXPECT] = sink->opts->expect_ms;
+		values[METRICS_EXPECT] = sink->opts->lock.expect_ms;
 		values[METRICS_EXPECT_SINCE] = values[METRICS_LAST_START];
 		break;
 	case EVENT_RENEWED:

@@ -18,7 +18,7 @@
 #include "network.h"
 #include "node.h"
 #include "oracle.h"
-#include "redis/resolve.h"
+#include "redis/names/resolve.h"
 
 /* What the wall clocks of hosts show when a history begins is 2026-06-15,
  * 10:26:40 UTC, as on servers, and what clock_now shows then is 1000 s. */

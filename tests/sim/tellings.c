@@ -40,7 +40,7 @@ may_exit_with(const struct actor *actor, int status)
 	if (status == EXITCODE_OVERRUN)
 		return actor->opts->max_run_ms > 0;
 	if (status == EXITCODE_REPLACED)
-		return actor->opts->replaceable;
+		return actor->opts->lock.replaceable;
 	if (!world.calm || actor->outer != NULL || known_is_excused(actor) ||
 	    known_has_majority())
 		return true;
@@ -99,7 +99,7 @@ check_status(const struct actor *actor)
 		    "%s exits with %d, its job with %d", actor->name, status,
 		    job->status);
 	if (actor->ending == ENDING_QUEUE_FULL &&
-	    actor->opts->max_waiters == OPTS_ANY_WAITERS)
+	    actor->opts->lock.max_waiters == CONFIG_ANY_WAITERS)
 		find_lie(actor, "a skip has a reason", "the queue is full");
 	if (status == EXITCODE_INTERNAL)
 		find_lie(actor, "no internal error",
@@ -347,7 +347,7 @@ is_recorded(const struct actor *run, const char *key)
 {
 	return run->state == ACTOR_ENDED && actor_is_run(run) &&
 	       actor_has_key(run, key) && run->outer == NULL &&
-	       run->opts->history_ms > 0 && run->guarded != NULL &&
+	       run->opts->lock.history_ms > 0 && run->guarded != NULL &&
 	       run->guarded->started_at >= 0 && run->is_released &&
 	       !known_may_be_forgotten(run) && !known_has_lost(run->begun_at);
 }
@@ -474,13 +474,13 @@ static void
 add_run(struct fate *fate, const struct actor *run)
 {
 	fate->is_known = true;
-	if (run->opts->expect_ms == OPTS_EXPECT_UNSTATED)
+	if (run->opts->lock.expect_ms == CONFIG_EXPECT_UNSTATED)
 		return;
 	if (fate->stated_at < 0 || run->granted_at < fate->since)
 		fate->since = run->granted_at;
 	if (run->granted_at > fate->stated_at) {
 		fate->stated_at = run->granted_at;
-		fate->expect_ms = run->opts->expect_ms;
+		fate->expect_ms = run->opts->lock.expect_ms;
 	}
 }
 
@@ -508,7 +508,8 @@ add_end(struct fate *fate, const struct actor *run)
 static bool
 may_have_tried(const struct actor *run, const struct actor *looker)
 {
-	bool withdraws = run->opts->key_count > 1 || run->opts->replicas > 0;
+	bool withdraws =
+	    run->opts->key_count > 1 || run->opts->lock.replicas > 0;
 
 	/* What it has sent may be granted when it is dead: a run without an
 	 * end.
@@ -517,8 +518,9 @@ may_have_tried(const struct actor *run, const struct actor *looker)
 		return true;
 	/* It may have lost one of its locks, and begun again; and what it
 	 * expects stays. */
-	if (!world.calm && (run->opts->key_count > 1 ||
-			       run->opts->expect_ms != OPTS_EXPECT_UNSTATED))
+	if (!world.calm &&
+	    (run->opts->key_count > 1 ||
+		run->opts->lock.expect_ms != CONFIG_EXPECT_UNSTATED))
 		return true;
 	return (withdraws || !world.calm) &&
 	       (run->state == ACTOR_ALIVE ||
@@ -528,7 +530,7 @@ may_have_tried(const struct actor *run, const struct actor *looker)
 static struct fate
 fate_of(const char *key, const struct actor *looker)
 {
-	struct fate fate = {.expect_ms = OPTS_EXPECT_UNSTATED,
+	struct fate fate = {.expect_ms = CONFIG_EXPECT_UNSTATED,
 	    .stated_at = -1,
 	    .is_clear = true};
 
@@ -543,7 +545,7 @@ fate_of(const char *key, const struct actor *looker)
 			continue;
 		/* It leaves nothing behind, but is shown while it runs, and
 		 * after its lock was taken from it or was not released. */
-		if (run->opts->history_ms == 0) {
+		if (run->opts->lock.history_ms == 0) {
 			fate.is_clear &=
 			    world.calm && !known_is_excused(run) &&
 			    !known_may_hold(run, key, looker->begun_at,
@@ -557,7 +559,7 @@ fate_of(const char *key, const struct actor *looker)
 		}
 		add_run(&fate, run);
 		/* Of several holders: who was the last one to get it? */
-		fate.is_clear &= run->opts->kind == 'x' &&
+		fate.is_clear &= run->opts->lock.kind == &kind_exclusive &&
 				 !run->is_unconfirmed &&
 				 (world.calm || run->opts->key_count == 1);
 		if (is_recorded(run, key) && run->ended_at < looker->begun_at)

@@ -27,7 +27,7 @@
 static int
 initialize(const struct library *lib, char *error)
 {
-	uint64_t options = tls_library_options | OPENSSL_INIT_NO_ATEXIT |
+	uint64_t options = tls_library_prepare() | OPENSSL_INIT_NO_ATEXIT |
 			   OPENSSL_INIT_NO_LOAD_CRYPTO_STRINGS;
 
 	if (lib->OpenSSL_version_num() >= OPENSSL_3)
@@ -376,6 +376,6 @@ tls_describe_library(char *text)
 	struct library lib;
 
 	if (tls_library_fill(&lib, text) == 0)
-		snprintf(text, TLS_ERROR_MAX, "%s (%s)",
-		    lib.OpenSSL_version(OPENSSL_VERSION), tls_library_origin);
+		snprintf(text, TLS_ERROR_MAX, "%s (" RLOCKRUN_OPENSSL ")",
+		    lib.OpenSSL_version(OPENSSL_VERSION));
 }

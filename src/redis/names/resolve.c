@@ -1,4 +1,4 @@
-#include "redis/resolve.h"
+#include "redis/names/resolve.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
