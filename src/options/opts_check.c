@@ -1,6 +1,7 @@
 #include "options/opts_check.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -9,7 +10,9 @@
 #include "base/exitcode.h"
 #include "base/mem.h"
 #include "base/tty.h"
+#include "lock/kind.h"
 #include "lock/limit.h"
+#include "lock/votes.h"
 #include "options/conf_access.h"
 #include "options/opts_keys.h"
 #include "options/opts_table.h"
@@ -20,6 +23,8 @@
 #define CRON_OUTAGE_MS 900000 /* of --cron, if a success is found again */
 #define HOLD_TTL_MS 30000     /* until a hold is confirmed: see hold.c */
 #define REPLICAS_MAX_MS 1000  /* likewise */
+#define TRY_MIN_MS 1000	      /* an acquire's reply is awaited so long */
+#define TRY_MAX_MS 5000
 
 /* What follows the options of an action, and how many keys it takes. */
 enum {
@@ -140,7 +145,9 @@ choose(struct settings *settings)
 	struct opts *opts = settings->opts;
 	enum option_id kind = settings_winner(settings, OPT_EXCLUSIVE);
 
-	opts->kind = kind == OPT_SHARED ? 's' : kind == OPT_PERMITS ? 'p' : 'x';
+	opts->lock.kind = kind == OPT_SHARED	? &kind_shared
+			  : kind == OPT_PERMITS ? &kind_permits
+						: &kind_exclusive;
 	if (opts->nonblock &&
 	    settings_winner(settings, OPT_WAIT) == OPT_NONBLOCK)
 		opts->wait_ms = 0;
@@ -170,15 +177,16 @@ choose_hold(struct opts *opts)
 {
 	if (opts->action != OPTS_HOLD && opts->action != OPTS_PAUSE)
 		return;
-	opts->kind = 'x';
-	opts->history_ms = 0;
-	opts->once_ms = 0;
-	opts->replaceable = false;
-	opts->once_id = NULL;
-	opts->expect_ms = OPTS_EXPECT_UNSTATED;
-	opts->ttl_ms = clock_min(opts->action == OPTS_PAUSE ? opts->pause_ms
-							    : opts->hold_ms,
-	    HOLD_TTL_MS);
+	opts->lock.kind = &kind_exclusive;
+	opts->lock.history_ms = 0;
+	opts->lock.once_ms = 0;
+	opts->lock.replaceable = false;
+	opts->lock.once_id = NULL;
+	opts->lock.expect_ms = CONFIG_EXPECT_UNSTATED;
+	opts->lock.ttl_ms =
+	    clock_min(opts->action == OPTS_PAUSE ? opts->pause_ms
+						 : opts->lock.hold_ms,
+		HOLD_TTL_MS);
 }
 
 /* What only looks at locks is not logged, but --doctor examines the log. */
@@ -193,9 +201,9 @@ choose_sinks(struct settings *settings)
 		length--;
 	opts->metrics_folder = mem_strndup(opts->metrics, length);
 	/* What is only shown refuses no run. */
-	if (strlen(opts->label) > LIMIT_LABEL)
-		opts->label = opts->cut_label =
-		    escape_cut(opts->label, LIMIT_LABEL);
+	if (strlen(opts->lock.label) > LIMIT_LABEL)
+		opts->lock.label = opts->cut_label =
+		    escape_cut(opts->lock.label, LIMIT_LABEL);
 	opts->log_demanded = settings_is_given(settings, OPT_LOG_TO);
 	opts->metrics_demanded = settings_is_given(settings, OPT_METRICS);
 	opts->hook_demanded = settings_is_given(settings, OPT_HOOK);
@@ -214,8 +222,8 @@ lengthen_history(struct opts *opts, int64_t period_ms)
 {
 	int64_t wanted_ms = 3 * clock_min(period_ms, HISTORY_MAX_MS);
 
-	if (opts->history_ms > 0 && opts->history_ms < wanted_ms)
-		opts->history_ms = clock_min(wanted_ms, HISTORY_MAX_MS);
+	if (opts->lock.history_ms > 0 && opts->lock.history_ms < wanted_ms)
+		opts->lock.history_ms = clock_min(wanted_ms, HISTORY_MAX_MS);
 }
 
 /* Defaults that depend on other options. A server that has restarted within
@@ -227,26 +235,26 @@ fill_defaults(const struct settings *settings)
 
 	if (settings->of[OPT_KILL_AFTER].origin == ORIGIN_DEFAULT)
 		opts->kill_after_ms =
-		    clock_min(opts->ttl_ms / 6, KILL_AFTER_MAX_MS);
+		    clock_min(opts->lock.ttl_ms / 6, KILL_AFTER_MAX_MS);
 	if (settings->of[OPT_MIN_UPTIME].origin == ORIGIN_DEFAULT) {
-		opts->min_uptime_ms = MIN_UPTIME_MS;
-		if (opts->min_uptime_ms < opts->ttl_ms)
-			opts->min_uptime_ms = opts->ttl_ms;
-		if (opts->min_uptime_ms < opts->min_hold_ms)
-			opts->min_uptime_ms = opts->min_hold_ms;
+		opts->lock.min_uptime_ms = MIN_UPTIME_MS;
+		if (opts->lock.min_uptime_ms < opts->lock.ttl_ms)
+			opts->lock.min_uptime_ms = opts->lock.ttl_ms;
+		if (opts->lock.min_uptime_ms < opts->min_hold_ms)
+			opts->lock.min_uptime_ms = opts->min_hold_ms;
 	}
 	if (settings->of[OPT_KEEP_HISTORY].origin <= ORIGIN_CRON) {
-		lengthen_history(opts, opts->once_ms);
-		lengthen_history(opts, opts->expect_ms);
+		lengthen_history(opts, opts->lock.once_ms);
+		lengthen_history(opts, opts->lock.expect_ms);
 	}
 	/* A run that comes later than --min-hold knows by a success whether it
 	 * is one too many. */
 	if (settings->of[OPT_SERVER_TIMEOUT].origin == ORIGIN_CRON) {
-		if (opts->once_ms > 0)
-			opts->server_timeout_ms =
-			    clock_min(CRON_OUTAGE_MS, opts->once_ms);
-		else if (opts->once_id != NULL)
-			opts->server_timeout_ms = CRON_OUTAGE_MS;
+		if (opts->lock.once_ms > 0)
+			opts->lock.server_timeout_ms =
+			    clock_min(CRON_OUTAGE_MS, opts->lock.once_ms);
+		else if (opts->lock.once_id != NULL)
+			opts->lock.server_timeout_ms = CRON_OUTAGE_MS;
 	}
 }
 
@@ -256,15 +264,36 @@ check_wait_replicas(struct settings *settings)
 {
 	struct opts *opts = settings->opts;
 
-	if (opts->replicas_ms > opts->ttl_ms / 4)
+	if (opts->lock.replicas_ms > opts->lock.ttl_ms / 4)
 		settings_fail(settings, OPT_WAIT_REPLICAS,
 		    "--wait-replicas cannot take longer than a quarter of "
 		    "the ttl");
-	if (opts->replicas == 0)
-		opts->replicas_ms = 0;
-	else if (opts->replicas_ms == 0)
-		opts->replicas_ms =
-		    clock_min(opts->ttl_ms / 8, REPLICAS_MAX_MS);
+	if (opts->lock.replicas == 0)
+		opts->lock.replicas_ms = 0;
+	else if (opts->lock.replicas_ms == 0)
+		opts->lock.replicas_ms =
+		    clock_min(opts->lock.ttl_ms / 8, REPLICAS_MAX_MS);
+}
+
+/* What is asked of each lock. A try gets a third of the time that servers may
+ * be silent: a reply that was lost never comes, and a second connection is to
+ * have its chance. */
+static void
+fill_lock(struct opts *opts)
+{
+	struct lock_config *lock = &opts->lock;
+	int64_t try_ms = lock->server_timeout_ms;
+
+	if (opts->wait_ms > 0)
+		try_ms = clock_min(try_ms, opts->wait_ms);
+	try_ms = try_ms / 3 > TRY_MIN_MS ? try_ms / 3 : TRY_MIN_MS;
+	lock->try_ms = clock_min(try_ms, TRY_MAX_MS);
+	lock->vote_ms =
+	    opts->server_count > 1 ? votes_patience_ms(lock->ttl_ms) : 0;
+	lock->wait = opts->wait_ms != 0;
+	lock->is_hold = opts->action == OPTS_HOLD;
+	lock->command = opts->command != NULL ? opts->command[0] : "";
+	lock->outer = getenv("RLOCKRUN_HELD");
 }
 
 /* --- conflicts --------------------------------------------------------- */
@@ -308,13 +337,13 @@ find_obstacles(const struct settings *settings)
 	for (size_t i = 0; i < opts->server_count; i++)
 		tls = tls || opts->servers[i].tls;
 	const bool stands[OPTS_OBSTACLES] = {
-	    [OPTS_NOT_EXCLUSIVE] = opts->kind != 'x',
+	    [OPTS_NOT_EXCLUSIVE] = opts->lock.kind != &kind_exclusive,
 	    [OPTS_SEVERAL_KEYS] = opts->key_count > 1,
 	    [OPTS_SEVERAL_SERVERS] = votes,
 	    [OPTS_NO_KIND_THERE] = votes && is_run,
 	    [OPTS_NO_HISTORY_THERE] = votes && opts->action != OPTS_HOLD,
 	    [OPTS_NO_QUEUE_THERE] = votes && is_run,
-	    [OPTS_NO_HISTORY] = opts->history_ms == 0,
+	    [OPTS_NO_HISTORY] = opts->lock.history_ms == 0,
 	    [OPTS_NO_WAIT] = opts->wait_ms == 0 && !cron_wait,
 	    [OPTS_NO_WAIT_OF_CRON] = opts->wait_ms == 0 && cron_wait,
 	    [OPTS_MIN_HOLD] = opts->min_hold_ms > 0 && !cron_hold,
@@ -418,5 +447,6 @@ opts_check(struct settings *settings, char **rest)
 	check_obstacles(settings);
 	fill_defaults(settings);
 	check_wait_replicas(settings);
+	fill_lock(settings->opts);
 	check_terminal(settings);
 }
