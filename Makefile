@@ -389,6 +389,7 @@ mutants: ## break the program in one place at a time (SEED= COUNT=100 ONLY=FILE)
 	@packaging/deps.sh mutants sim
 	@$(MAKE) $(PARALLEL) -s all $(B)/sim $(UNIT) $(HELPERS)
 	-@$(MAKE) $(PARALLEL) -s -k $(CLIENTS)
+	@$(MAKE) $(PARALLEL) -s VARIANT=faults all
 	@packaging/server.sh $(B)/bin
 	@tests/mutants/run
 
