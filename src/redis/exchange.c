@@ -104,11 +104,13 @@ way_deliver(struct way *way, struct value *value)
 static void
 take_bytes(struct way *way, const char *in, size_t length)
 {
-	const char *other = value_reader_is_empty(way->reader)
-				? probe_recognize(in, length)
-				: NULL;
+	const char *other = NULL;
 
-	if (other != NULL) {
+	if (*in == '<' || (length >= 5 && memcmp(in, "HTTP/", 5) == 0))
+		other = "it speaks HTTP";
+	else if (tls_stream_is_alert(in, length))
+		other = "it speaks TLS";
+	if (other != NULL && value_reader_is_empty(way->reader)) {
 		way_note_permanence(way, true);
 		way_fail(way, WAY_NOT_REDIS, other, NULL);
 	} else if (value_reader_feed(way->reader, in, length) == -1) {

@@ -8,7 +8,6 @@
 #include "redis/pipeline.h"
 #include "redis/rest.h"
 #include "redis/stream.h"
-#include "redis/tls/probe.h"
 #include "redis/url.h"
 
 struct way_kind;
@@ -39,7 +38,8 @@ struct dial {
 	int64_t counts_until; /* of the command that opens the connection */
 	int64_t secure_by;    /* a TLS handshake, before the next address */
 	int64_t probe_at; /* if the TLS handshake is not answered until then */
-	struct probe probe;
+	struct stream probe;
+	struct loop_timer probe_timer;
 };
 
 struct way {
