@@ -9,7 +9,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/secret.h"
-#include "options/conf_access.h"
 #include "options/edits.h"
 #include "options/nearest.h"
 
@@ -111,8 +110,7 @@ refuse_exposed(const struct reading *reading)
 	const struct conf *conf = reading->conf;
 	const char *name = conf->name;
 
-	if (reading->settings->status != 0 ||
-	    !conf_access_is_readable(&conf->status))
+	if (reading->settings->status != 0 || !conf_is_readable(conf))
 		return;
 	if (password_file_is_mounted(conf->place.file, &conf->status))
 		log_warnx("%s:%d: %s has a password, and others can read the "
