@@ -68,11 +68,13 @@ static void
 refuse_name(const struct reading *reading)
 {
 	const char *name = reading->conf->name;
-	const struct opts_row *row = nearest_option(name);
 	struct settings *settings = reading->settings;
 	const struct place *place = &reading->conf->place;
+	enum option_id id = OPT_KEY;
+	const char *near = nearest_name(name, true, &id);
+	const struct opts_row *row = &opts_table[id];
 
-	if (row == NULL)
+	if (near == NULL)
 		settings_fail_at(settings, place, "unknown name");
 	else if (*row->longs[0] == '\0')
 		settings_fail_at(settings, place,

@@ -156,7 +156,7 @@ environment_warn_unknown(void)
 
 	for (char **entry = environ; entry != NULL && *entry != NULL; entry++) {
 		size_t length = strcspn(*entry, "=");
-		const struct opts_row *row;
+		enum option_id meant;
 
 		/* An empty variable counts as unset. */
 		if (strncmp(*entry, PREFIX, strlen(PREFIX)) != 0 ||
@@ -165,17 +165,16 @@ environment_warn_unknown(void)
 		snprintf(name, sizeof(name), "%.*s", (int)length, *entry);
 		if (is_variable(name))
 			continue;
-		row = nearest_option(name + strlen(PREFIX));
-		if (row == NULL)
+		if (nearest_name(name + strlen(PREFIX), true, &meant) == NULL)
 			log_warnx("%s is not a variable of rlockrun; ignored",
 			    name);
-		else if (*row->variable == '\0')
+		else if (*opts_table[meant].variable == '\0')
 			log_warnx("%s is ignored: --%s is for the command line "
 				  "only",
-			    name, row->longs[0]);
+			    name, opts_table[meant].longs[0]);
 		else
 			log_warnx("%s is not a variable of rlockrun; ignored "
 				  "(did you mean %s?)",
-			    name, row->variable);
+			    name, opts_table[meant].variable);
 	}
 }
