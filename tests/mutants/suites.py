@@ -119,7 +119,7 @@ PROBES = {
              "clock_min(give_up_at, overdue_at + 1)) != -1) {"),
     "script": ("src/lock/script/shared/exclusive.lua -",
                "call('SET', lock, token, 'PX', math.max(ttl, left))", ""),
-    "job": ("src/job/supervisor.c start_job", "become_job(self, guard);", ";"),
+    "job": ("src/job/supervisor.c start_job", "if (getppid() == guard)", "if (getppid() != guard)"),
     "run": ("src/run/event.c event_shell_status",
             "return status < 0 ? EXITCODE_SIGNAL - status : status;",
             "return status < 0 ? EXITCODE_SIGNAL + status : status;"),
