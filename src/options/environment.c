@@ -24,7 +24,7 @@ value_of(char *entry, const char *name)
 }
 
 /* Wipes them; what is left to see of them, to be freed. NULL when one is no
- * URL: then nobody knows where in the list there is a password. */
+ * URL: then a separator may be part of a password, which ends anywhere. */
 static char *
 hide_passwords_in_urls(char *list)
 {
@@ -32,23 +32,25 @@ hide_passwords_in_urls(char *list)
 	struct endpoint endpoint;
 	bool usable = true;
 
-	for (char *url = list, *next; usable && *url != '\0'; url = next) {
+	for (char *url = list, *next; *url != '\0'; url = next) {
 		size_t length = strcspn(url, URL_SEPARATORS);
 		char end = url[length];
 
 		next = url + length + (end != '\0');
 		url[length] = '\0';
-		usable = length == 0 || url_parse(url, &endpoint) == NULL;
-		if (usable && length > 0) {
+		if (length > 0 && url_parse(url, &endpoint) == NULL) {
 			labels = mem_append(labels, ' ', endpoint.label);
 			endpoint_fini(&endpoint);
 			url_wipe(url);
+		} else if (length > 0) {
+			usable = false;
 		}
 		url[length] = end;
+		if (!usable)
+			url_wipe(url);
 	}
 	if (usable)
 		return labels;
-	url_wipe(list);
 	free(labels);
 	return NULL;
 }
