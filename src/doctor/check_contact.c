@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/mem.h"
 #include "base/num.h"
 #include "doctor/checks.h"
 #include "doctor/rows.h"
@@ -15,62 +14,6 @@
 
 enum { STEP_MIN_US = 10000 }; /* more than drift */
 enum { DAY_S = 24 * 60 * 60 };
-
-/* --- asking ----------------------------------------------------------- */
-
-/* What a message of the connection advises stands in parentheses at its end. */
-static char *
-cut_advice(char *text)
-{
-	size_t length = strlen(text);
-	char *open = strrchr(text, '(');
-
-	if (open == NULL || open == text || open[-1] != ' ' ||
-	    text[length - 1] != ')')
-		return NULL;
-	text[length - 1] = '\0';
-	open[-1] = '\0';
-	return open + 1;
-}
-
-void
-check_contact_put_failure(char **facts, const struct question *question)
-{
-	bool silent = question->outcome == QUESTION_SILENT;
-	char *text = mem_strdup(question->error);
-	const char *advice = silent ? cut_advice(text) : reply_advise(text);
-
-	if (!silent)
-		rows_put(facts, "refusal:the server refuses us: \n");
-	rows_put(facts, "failure:%s\nadvice:%s\n", text,
-	    advice != NULL ? advice : "");
-	free(text);
-}
-
-static void
-judge_failure(struct visit *visit, const struct question *question)
-{
-	char *facts = NULL;
-
-	rows_put_flag(&facts, "is_replica", visit->is_replica);
-	rows_put_flag(&facts, "refused",
-	    question->outcome == QUESTION_REFUSED &&
-		question->verdict != VERDICT_RETRY);
-	check_contact_put_failure(&facts, question);
-	rows_judge("failure", FINDING_OK, facts, visit->findings);
-	free(facts);
-}
-
-bool
-check_contact_ask(struct visit *visit, struct asks *asks)
-{
-	const struct question *failed =
-	    enquiry_ask(&visit->enquiry, asks->questions, asks->count);
-
-	if (failed != NULL)
-		judge_failure(visit, failed);
-	return failed == NULL;
-}
 
 /* --- probes ----------------------------------------------------------- */
 
@@ -90,78 +33,75 @@ read_time(const struct value *value)
 }
 
 static bool
-take_sample(struct visit *visit, struct check_sample *sample)
+take_sample(struct visit *visit, struct probe *sample)
 {
-	struct asks asks = {.count = 0};
-	const struct question *question = &asks.questions[0];
-	bool answered;
+	const struct question *question = visit_ask_one(visit, "TIME");
 
-	ask_add(&asks, "", "TIME");
-	answered = check_contact_ask(visit, &asks);
+	if (question == NULL)
+		return false;
 	/* A server that runs a long script replies so to all commands. */
-	if (answered && question->outcome == QUESTION_FAILED &&
+	if (question->outcome == QUESTION_FAILED &&
 	    question->verdict == VERDICT_RETRY) {
-		judge_failure(visit, question);
-		answered = false;
+		visit_judge_failure(visit, question);
+		return false;
 	}
 	if (question->error != NULL && reply_is(question->error, "NOPERM"))
 		visit->samples.is_denied = true;
-	*sample = (struct check_sample){.sent_us = question->sent_us,
+	*sample = (struct probe){.sent_us = question->sent_us,
 	    .took_us = question->took_us,
 	    .time_us = read_time(question->value)};
-	ask_forget(&asks);
-	return answered;
+	return true;
 }
 
 /* The first reply includes the time to connect. */
 bool
 check_contact_measure(struct visit *visit)
 {
-	struct check_samples *samples = &visit->samples;
-	struct check_sample connected;
+	struct samples *samples = &visit->samples;
+	struct probe connected;
 
-	*samples = (struct check_samples){.count = 0};
+	*samples = (struct samples){.count = 0};
 	if (!take_sample(visit, &connected))
 		return false;
-	for (; samples->count < CHECK_PROBES; samples->count++)
+	for (; samples->count < VISIT_PROBES; samples->count++)
 		if (!take_sample(visit, &samples->list[samples->count]))
 			return false;
 	return true;
 }
 
 static int64_t
-offset_of(const struct check_sample *sample)
+offset_of(const struct probe *sample)
 {
 	return sample->time_us - sample->sent_us - sample->took_us / 2;
 }
 
-struct check_offset
-check_contact_offset(const struct check_samples *samples)
+struct offset
+check_contact_offset(const struct samples *samples)
 {
-	const struct check_sample *best = NULL;
+	const struct probe *best = NULL;
 
 	for (size_t i = 0; i < samples->count; i++) {
-		const struct check_sample *sample = &samples->list[i];
+		const struct probe *sample = &samples->list[i];
 
 		if (sample->time_us != -1 &&
 		    (best == NULL || sample->took_us < best->took_us))
 			best = sample;
 	}
 	if (best == NULL)
-		return (struct check_offset){.is_known = false};
-	return (struct check_offset){.is_known = true,
+		return (struct offset){.is_known = false};
+	return (struct offset){.is_known = true,
 	    .us = offset_of(best),
 	    .error_us = best->took_us / 2};
 }
 
 int64_t
-check_contact_step(const struct check_samples *samples)
+check_contact_step(const struct samples *samples)
 {
 	int64_t most = 0;
 
 	for (size_t i = 1; i < samples->count; i++) {
-		const struct check_sample *a = &samples->list[i - 1];
-		const struct check_sample *b = &samples->list[i];
+		const struct probe *a = &samples->list[i - 1];
+		const struct probe *b = &samples->list[i];
 		int64_t step = offset_of(b) - offset_of(a);
 		int64_t doubt = a->took_us / 2 + b->took_us / 2 + STEP_MIN_US;
 
@@ -187,8 +127,8 @@ compare_times(const void *a, const void *b)
 static void
 put_round_trip(char **facts, const struct visit *visit)
 {
-	const struct check_samples *samples = &visit->samples;
-	int64_t took[CHECK_PROBES + 1] = {0}, most;
+	const struct samples *samples = &visit->samples;
+	int64_t took[VISIT_PROBES + 1] = {0}, most;
 	int64_t ttl_ms = visit->enquiry.opts->lock.ttl_ms;
 
 	for (size_t i = 0; i < samples->count; i++)
@@ -202,9 +142,9 @@ put_round_trip(char **facts, const struct visit *visit)
 }
 
 static void
-put_clock(char **facts, const struct check_samples *samples)
+put_clock(char **facts, const struct samples *samples)
 {
-	struct check_offset offset = check_contact_offset(samples);
+	struct offset offset = check_contact_offset(samples);
 	int64_t ahead_us = offset.us - clock_epoch() * 1000 + clock_now_us();
 	int64_t step_us = check_contact_step(samples);
 
@@ -224,7 +164,7 @@ put_clock(char **facts, const struct check_samples *samples)
 void
 check_contact_end(struct visit *visit)
 {
-	struct check_samples *samples = &visit->samples;
+	struct samples *samples = &visit->samples;
 
 	if (!take_sample(visit, &samples->list[samples->count]))
 		return;
@@ -296,17 +236,18 @@ check_contact_begin(struct visit *visit)
 static void
 put_write(char **facts, const struct question *question, bool by_script)
 {
-	const char *error = question->error;
-	const char *advice = error != NULL ? reply_advise(error) : NULL;
-	int64_t number;
+	const char *error = question->error, *advice;
+	int64_t number = 0;
 
-	if (question->outcome == QUESTION_FAILED &&
-	    question->verdict != VERDICT_REFUSED)
-		rows_put(facts, "unwritten:%.256s\nwrite_advice:%s\n",
-		    reply_explain(error), advice != NULL ? advice : "");
-	rows_put_flag(facts, "no_script",
-	    question->outcome == QUESTION_ANSWERED && by_script &&
-		!(value_integer(question->value, &number) && number == 1));
+	if (question->outcome == QUESTION_FAILED) {
+		advice = reply_advise(error);
+		if (question->verdict != VERDICT_REFUSED)
+			rows_put(facts, "unwritten:%.256s\nwrite_advice:%s\n",
+			    reply_explain(error), advice != NULL ? advice : "");
+	} else {
+		value_integer(question->value, &number);
+		rows_put_flag(facts, "no_script", by_script && number != 1);
+	}
 }
 
 /* The key must belong to this node of a cluster; NULL: any node is asked.
@@ -315,26 +256,22 @@ put_write(char **facts, const struct question *question, bool by_script)
 static bool
 try_write(struct visit *visit, const char *key)
 {
-	struct asks asks = {.key = key};
-	const struct question *question = &asks.questions[0];
-	bool answered, old;
+	const struct question *question;
+	bool old;
 
-	ask_add(&asks, SCRIPT, key != NULL ? "1|" ASK_KEY : "0");
-	answered = check_contact_ask(visit, &asks);
-	old = answered && question->outcome == QUESTION_FAILED &&
+	visit->key = key;
+	question = visit_ask_one(visit,
+	    key != NULL ? SCRIPT "1|" VISIT_KEY : SCRIPT "0");
+	old = question != NULL && question->outcome == QUESTION_FAILED &&
 	      reply_is(question->error, "ERR Error compiling script");
-	if (old) {
-		ask_forget(&asks);
-		if (visit->scratch == NULL)
-			return true;
-		asks.key = visit->scratch;
-		ask_add(&asks, OLD_SCRIPT, "1|" ASK_KEY);
-		answered = check_contact_ask(visit, &asks);
-	}
-	if (answered)
+	if (old && visit->scratch == NULL)
+		return true;
+	visit->key = visit->scratch;
+	if (old)
+		question = visit_ask_one(visit, OLD_SCRIPT "1|" VISIT_KEY);
+	if (question != NULL)
 		put_write(&visit->facts, question, !old);
-	ask_forget(&asks);
-	return answered;
+	return question != NULL;
 }
 
 bool

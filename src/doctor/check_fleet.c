@@ -47,43 +47,34 @@ put_unknown(char **facts, const char *error, const char *permit)
 bool
 check_fleet_slots(struct visit *visit)
 {
-	struct asks asks = {.count = 0};
+	const struct question *question = visit_ask_one(visit, "CLUSTER|INFO");
 	char *facts = NULL;
-	const char *info;
-	bool answered;
 
-	ask_add(&asks, "", "CLUSTER|INFO");
-	answered = check_contact_ask(visit, &asks);
-	info = value_text(asks.questions[0].value);
-	if (info != NULL)
-		put_slots(&facts, info);
+	if (question == NULL)
+		return false;
+	if (value_text(question->value) != NULL)
+		put_slots(&facts, value_text(question->value));
 	else
-		put_unknown(&facts, asks.questions[0].error,
-		    "permit +cluster|info");
-	if (answered)
-		rows_judge("slots", FINDING_OK, facts, visit->findings);
+		put_unknown(&facts, question->error, "permit +cluster|info");
+	rows_judge("slots", FINDING_OK, facts, visit->findings);
 	free(facts);
-	ask_forget(&asks);
-	return answered;
+	return true;
 }
 
 bool
 check_fleet_nodes(struct visit *visit)
 {
-	struct asks asks = {.count = 0};
+	const struct question *question = visit_ask_one(visit, "CLUSTER|SLOTS");
 	char *facts = NULL;
-	bool answered, known;
 
-	ask_add(&asks, "", "CLUSTER|SLOTS");
-	answered = check_contact_ask(visit, &asks);
-	known = answered &&
-		enquiry_set_nodes(&visit->enquiry, asks.questions[0].value);
-	put_unknown(&facts, asks.questions[0].error, "permit +cluster|slots");
-	if (answered && !known)
-		rows_judge("nodes", FINDING_OK, facts, visit->findings);
+	if (question == NULL)
+		return false;
+	if (enquiry_set_nodes(&visit->enquiry, question->value))
+		return true;
+	put_unknown(&facts, question->error, "permit +cluster|slots");
+	rows_judge("nodes", FINDING_OK, facts, visit->findings);
 	free(facts);
-	ask_forget(&asks);
-	return known;
+	return false;
 }
 
 /* --- sentinels -------------------------------------------------------- */
@@ -92,10 +83,10 @@ enum { ADDRESS_MAX = SENTINEL_HOST_MAX + 8 };
 
 enum { ADDRESS, STATE, QUORUM, REPLICAS, SENTINEL_ASKED };
 static const char sentinel_asked[SENTINEL_ASKED][40] = {
-    [ADDRESS] = "SENTINEL|get-master-addr-by-name|" ASK_KEY,
-    [STATE] = "SENTINEL|MASTER|" ASK_KEY,
-    [QUORUM] = "SENTINEL|CKQUORUM|" ASK_KEY,
-    [REPLICAS] = "SENTINEL|REPLICAS|" ASK_KEY,
+    [ADDRESS] = "SENTINEL|get-master-addr-by-name|" VISIT_KEY,
+    [STATE] = "SENTINEL|MASTER|" VISIT_KEY,
+    [QUORUM] = "SENTINEL|CKQUORUM|" VISIT_KEY,
+    [REPLICAS] = "SENTINEL|REPLICAS|" VISIT_KEY,
 };
 
 /* What they say, one after the other. */
@@ -182,33 +173,30 @@ add_known_replicas(struct visit *pattern, const struct value *list)
 	}
 }
 
-/* Facts of one sentinel. */
+/* Puts facts of one sentinel, whose findings are those of all. */
 static void
-ask_sentinel(char **facts, struct poll *poll, struct enquiry *enquiry,
-    struct visit *pattern)
+ask_sentinel(struct visit *visit, struct poll *poll, struct visit *pattern)
 {
-	struct asks asks = {.key = poll->master};
-	const struct question *questions = asks.questions;
-	const char *error, *flags;
+	const struct question *questions = visit->questions;
+	const char *flags;
 
+	visit->key = poll->master;
 	for (size_t i = 0; i < SENTINEL_ASKED; i++)
-		ask_add(&asks, "", sentinel_asked[i]);
-	enquiry_ask(enquiry, asks.questions, asks.count);
-	error = questions[ADDRESS].error;
+		visit_add(visit, "", sentinel_asked[i]);
+	enquiry_ask(&visit->enquiry, visit->questions, visit->count);
 	if (questions[ADDRESS].outcome == QUESTION_ANSWERED) {
 		poll->replied++;
-		put_address(facts, poll, questions[ADDRESS].value);
+		put_address(&visit->facts, poll, questions[ADDRESS].value);
 		flags = find_text(questions[STATE].value, "flags");
-		rows_put_flag(facts, "down",
+		rows_put_flag(&visit->facts, "down",
 		    flags != NULL && strstr(flags, "_down") != NULL);
-		put_quorum(facts, &questions[QUORUM]);
+		put_quorum(&visit->facts, &questions[QUORUM]);
 		add_known_replicas(pattern, questions[REPLICAS].value);
 	} else {
-		check_contact_put_failure(facts, &questions[ADDRESS]);
-		rows_put_flag(facts, "no_sentinel",
-		    reply_denies_command(error));
+		visit_put_failure(&visit->facts, &questions[ADDRESS]);
+		rows_put_flag(&visit->facts, "no_sentinel",
+		    reply_denies_command(questions[ADDRESS].error));
 	}
-	ask_forget(&asks);
 }
 
 void
@@ -220,18 +208,17 @@ check_fleet_sentinels(struct visit *pattern, const struct endpoint *endpoint)
 	char *facts = NULL;
 
 	for (size_t i = 0; i < endpoint->host_count; i++) {
-		struct enquiry enquiry = pattern->enquiry;
-		char *said = NULL;
+		struct visit visit = {.enquiry = pattern->enquiry};
 
-		rows_put(&said, "sentinel:%s\nmaster:%s\n",
+		rows_put(&visit.facts, "sentinel:%s\nmaster:%s\n",
 		    endpoint->hosts[i].label, endpoint->master);
-		enquiry_begin(&enquiry, &endpoint->hosts[i], NULL);
-		ask_sentinel(&said, &poll, &enquiry, pattern);
-		enquiry_end(&enquiry);
-		rows_judge("sentinel", FINDING_OK, said, findings);
-		rows_judge("sentinel state", FINDING_OK, said, findings);
-		rows_judge("sentinel quorum", FINDING_OK, said, findings);
-		free(said);
+		enquiry_begin(&visit.enquiry, &endpoint->hosts[i], NULL);
+		ask_sentinel(&visit, &poll, pattern);
+		rows_judge("sentinel", FINDING_OK, visit.facts, findings);
+		rows_judge("sentinel state", FINDING_OK, visit.facts, findings);
+		rows_judge("sentinel quorum", FINDING_OK, visit.facts,
+		    findings);
+		visit_end(&visit);
 	}
 	rows_put_flag(&facts, "agreed", findings->count == before);
 	rows_put(&facts, "replied:%zu\naddress:%s\nnamed:%zu\n", poll.replied,
@@ -244,7 +231,7 @@ check_fleet_sentinels(struct visit *pattern, const struct endpoint *endpoint)
 /* --- several servers -------------------------------------------------- */
 
 struct fleet {
-	const struct check_identity *list;
+	const struct identity *list;
 	size_t count;
 	const struct opts *opts;
 	struct findings *findings;
@@ -254,13 +241,13 @@ struct fleet {
 };
 
 static bool
-is_same(const struct check_identity *a, const struct check_identity *b)
+is_same(const struct identity *a, const struct identity *b)
 {
 	return *a->run_id != '\0' && strcmp(a->run_id, b->run_id) == 0;
 }
 
 static int64_t
-abstains_for_ms(const struct check_identity *one, const struct opts *opts)
+abstains_for_ms(const struct identity *one, const struct opts *opts)
 {
 	int64_t left_ms = opts->lock.min_uptime_ms - one->uptime_s * 1000;
 
@@ -274,7 +261,7 @@ have_majority(const struct fleet *fleet)
 	size_t votes = 0;
 
 	for (size_t i = 0; i < fleet->count; i++) {
-		const struct check_identity *one = &fleet->list[i];
+		const struct identity *one = &fleet->list[i];
 		size_t j = 0;
 
 		while (j < i && !is_same(&fleet->list[j], one))
@@ -285,8 +272,8 @@ have_majority(const struct fleet *fleet)
 }
 
 static void
-judge_pair(const struct fleet *fleet, const struct check_identity *a,
-    const struct check_identity *b)
+judge_pair(const struct fleet *fleet, const struct identity *a,
+    const struct identity *b)
 {
 	int64_t apart_us = llabs(a->clock.us - b->clock.us);
 	int64_t doubt_us = a->clock.error_us + b->clock.error_us;
@@ -306,7 +293,7 @@ judge_pair(const struct fleet *fleet, const struct check_identity *a,
 
 static void
 judge_one(const struct fleet *fleet, const char *about,
-    const struct check_identity *one)
+    const struct identity *one)
 {
 	int64_t left_ms = abstains_for_ms(one, fleet->opts);
 	char *facts = NULL;
@@ -332,7 +319,7 @@ put_found(char **facts, const struct findings *findings, size_t from)
 }
 
 void
-check_fleet_servers(const struct check_identity *identities, size_t count,
+check_fleet_servers(const struct identity *identities, size_t count,
     const struct opts *opts, struct findings *findings)
 {
 	struct fleet fleet = {.list = identities,

@@ -17,7 +17,7 @@ struct replica {
 	char host[CLUSTER_HOST_SIZE], label[CLUSTER_LABEL_SIZE];
 	int port;
 	char *facts; /* NULL: not reached */
-	struct check_offset clock;
+	struct offset clock;
 };
 
 struct replicas {
@@ -71,10 +71,9 @@ ask_replica(const struct visit *primary, struct replica *replica)
 	if (check_contact_measure(&visit) && check_server_ask(&visit)) {
 		replica->clock = check_contact_offset(&visit.samples);
 		replica->facts = visit.facts;
-	} else {
-		free(visit.facts);
+		visit.facts = NULL;
 	}
-	enquiry_end(&visit.enquiry);
+	visit_end(&visit);
 }
 
 static void
@@ -173,7 +172,7 @@ judge_worth(const struct replicas *replicas, const struct replica *replica)
 static void
 put_clock(const struct visit *primary, struct replica *replica)
 {
-	struct check_offset clock = check_contact_offset(&primary->samples);
+	struct offset clock = check_contact_offset(&primary->samples);
 	int64_t ahead_us = replica->clock.us - clock.us;
 	int64_t doubt_us = clock.error_us + replica->clock.error_us;
 

@@ -15,7 +15,7 @@ struct doctor {
 	struct findings findings;
 	size_t printed;
 	/* The servers that have replied; of a cluster, the last node. */
-	struct check_identity identities[OPTS_SERVERS_MAX];
+	struct identity identities[OPTS_SERVERS_MAX];
 	size_t known;
 	struct visit visit; /* the present one */
 };
@@ -85,7 +85,7 @@ examine_endpoint(struct doctor *doctor, const struct endpoint *endpoint)
 		doctor->identities[doctor->known++] = visit->identity;
 	}
 	print_new(doctor);
-	enquiry_end(&visit->enquiry);
+	visit_end(visit);
 	free(visit->known);
 	free(scratch);
 }

@@ -10,7 +10,7 @@
 static void
 test_clock(void)
 {
-	struct check_samples samples = {.list =
+	struct samples samples = {.list =
 					    {
 						{1000, 400, 5001200},
 						{2000, 100, 5002050},
@@ -18,7 +18,7 @@ test_clock(void)
 						{4000, 200, 5504100},
 					    },
 	    .count = 3};
-	struct check_offset offset = check_contact_offset(&samples);
+	struct offset offset = check_contact_offset(&samples);
 
 	ok(offset.is_known, "there is an offset");
 	is_int(offset.us, 5000000, "that of the shortest round trip");
@@ -191,7 +191,7 @@ main(void)
 {
 	glob_t sources;
 
-	glob("src/doctor/check_*.c", 0, NULL, &sources);
+	glob("src/doctor/*.c", 0, NULL, &sources);
 	for (size_t i = 0; i < sources.gl_pathc; i++)
 		test_headings(sources.gl_pathv[i]);
 	globfree(&sources);
