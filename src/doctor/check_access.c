@@ -399,36 +399,28 @@ judge_rules(struct rules *rules)
 	free(facts);
 }
 
-static void
-name_locks(struct rules *rules)
-{
-	const struct opts *opts = rules->visit->enquiry.opts;
-	struct lock_config config = rules->config;
-
-	rules->names_count = opts->key_count > 0 ? opts->key_count : 1;
-	for (size_t i = 0; i < rules->names_count; i++) {
-		enum claim_tier tier;
-
-		config.key = opts->key_count > 0 ? opts->keys[i].key
-						 : rules->visit->scratch;
-		key_names_init(&rules->names[i].keys, config.key, NULL);
-		tier = claim_top_tier(&config);
-		rules->names[i].usable = tier == CLAIM_FULL
-					     ? NEEDS_BIT(KEY_COUNT) - 1
-					     : NEEDS_BIT(KEY_LOCK);
-		rules->top = tier > rules->top ? tier : rules->top;
-	}
-}
-
 bool
 check_access(struct visit *visit)
 {
+	const struct opts *opts = visit->enquiry.opts;
 	struct rules rules = {.visit = visit,
-	    .config = visit->enquiry.opts->lock};
+	    .config = opts->lock,
+	    .names_count = opts->key_count > 0 ? opts->key_count : 1};
 	bool answered;
 
 	rules.config.server = visit->enquiry.endpoint;
-	name_locks(&rules);
+	for (size_t i = 0; i < rules.names_count; i++) {
+		enum claim_tier tier;
+
+		rules.config.key =
+		    opts->key_count > 0 ? opts->keys[i].key : visit->scratch;
+		key_names_init(&rules.names[i].keys, rules.config.key, NULL);
+		tier = claim_top_tier(&rules.config);
+		rules.names[i].usable = tier == CLAIM_FULL
+					    ? NEEDS_BIT(KEY_COUNT) - 1
+					    : NEEDS_BIT(KEY_LOCK);
+		rules.top = tier > rules.top ? tier : rules.top;
+	}
 	answered = find_user(&rules) && try_all(&rules) && try_scripts(&rules);
 	for (size_t i = 0; i < rules.names_count && answered; i++)
 		answered = try_keys(&rules, &rules.names[i]);

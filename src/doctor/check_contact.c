@@ -17,25 +17,12 @@ enum { DAY_S = 24 * 60 * 60 };
 
 /* --- probes ----------------------------------------------------------- */
 
-/* -1: it is none. */
-static int64_t
-read_time(const struct value *value)
-{
-	const char *seconds = value_text(value_at(value, 0));
-	const char *micros = value_text(value_at(value, 1));
-	int64_t s, us;
-
-	if (seconds == NULL || micros == NULL ||
-	    num_int(seconds, 0, INT64_MAX / 1000000 - 1, &s) == -1 ||
-	    num_int(micros, 0, 999999, &us) == -1)
-		return -1;
-	return s * 1000000 + us;
-}
-
 static bool
 take_sample(struct visit *visit, struct probe *sample)
 {
 	const struct question *question = visit_ask_one(visit, "TIME");
+	const char *seconds, *micros;
+	int64_t s, us;
 
 	if (question == NULL)
 		return false;
@@ -49,7 +36,13 @@ take_sample(struct visit *visit, struct probe *sample)
 		visit->samples.is_denied = true;
 	*sample = (struct probe){.sent_us = question->sent_us,
 	    .took_us = question->took_us,
-	    .time_us = read_time(question->value)};
+	    .time_us = -1};
+	seconds = value_text(value_at(question->value, 0));
+	micros = value_text(value_at(question->value, 1));
+	if (seconds != NULL && micros != NULL &&
+	    num_int(seconds, 0, INT64_MAX / 1000000 - 1, &s) == 0 &&
+	    num_int(micros, 0, 999999, &us) == 0)
+		sample->time_us = s * 1000000 + us;
 	return true;
 }
 

@@ -15,24 +15,6 @@
 
 /* --- a cluster -------------------------------------------------------- */
 
-/* What CLUSTER INFO replied. A missing number is 0. */
-static void
-put_slots(char **facts, const char *info)
-{
-	int64_t assigned = info_number(info, "cluster_slots_assigned");
-	int64_t missing = assigned < 0 ? 0 : CLUSTER_SLOTS - assigned;
-	int64_t failing = info_number(info, "cluster_slots_fail");
-	int64_t suspected = info_number(info, "cluster_slots_pfail");
-	int64_t silent;
-
-	failing = failing < 0 ? 0 : failing;
-	silent = failing + (suspected < 0 ? 0 : suspected);
-	rows_put(facts, "%s\nmissing:%" PRId64 "\n", info, missing);
-	rows_put(facts, "failing:%" PRId64 "\nsilent:%" PRId64 "\n", failing,
-	    silent);
-	rows_put_flag(facts, "gaps", missing > 0 || silent > 0);
-}
-
 /* Why that is not known, and where to look for it. */
 static void
 put_unknown(char **facts, const char *error, const char *permit)
@@ -44,18 +26,31 @@ put_unknown(char **facts, const char *error, const char *permit)
 		rows_put(facts, "why:: %.256s\n", error);
 }
 
+/* A missing number is 0. */
 bool
 check_fleet_slots(struct visit *visit)
 {
 	const struct question *question = visit_ask_one(visit, "CLUSTER|INFO");
+	int64_t assigned, missing, failing, suspected;
+	const char *info;
 	char *facts = NULL;
 
 	if (question == NULL)
 		return false;
-	if (value_text(question->value) != NULL)
-		put_slots(&facts, value_text(question->value));
-	else
+	info = value_text(question->value);
+	assigned = info_number(info, "cluster_slots_assigned");
+	failing = info_number(info, "cluster_slots_fail");
+	suspected = info_number(info, "cluster_slots_pfail");
+	missing = assigned < 0 ? 0 : CLUSTER_SLOTS - assigned;
+	failing = failing < 0 ? 0 : failing;
+	suspected = suspected < 0 ? 0 : suspected;
+	if (info == NULL)
 		put_unknown(&facts, question->error, "permit +cluster|info");
+	else
+		rows_put(&facts, "%s\n", info);
+	rows_put(&facts, "missing:%" PRId64 "\nfailing:%" PRId64 "\n", missing,
+	    failing);
+	rows_put(&facts, "silent:%" PRId64 "\n", failing + suspected);
 	rows_judge("slots", FINDING_OK, facts, visit->findings);
 	free(facts);
 	return true;
@@ -130,19 +125,6 @@ put_address(char **facts, struct poll *poll, const struct value *value)
 	rows_put_flag(facts, "differs", strcmp(poll->first, address) != 0);
 }
 
-static void
-put_quorum(char **facts, const struct question *question)
-{
-	const char *error = question->error;
-
-	if (question->outcome == QUESTION_FAILED && reply_is(error, "NOQUORUM"))
-		rows_put(facts, "no_quorum:%s\n", error);
-	rows_put_flag(facts, "no_answer",
-	    question->outcome != QUESTION_ANSWERED);
-	rows_put_flag(facts, "denied",
-	    error != NULL && reply_is(error, "NOPERM"));
-}
-
 /* SENTINEL REPLICAS replies with a list of such pairs. */
 static void
 add_known_replicas(struct visit *pattern, const struct value *list)
@@ -178,7 +160,7 @@ static void
 ask_sentinel(struct visit *visit, struct poll *poll, struct visit *pattern)
 {
 	const struct question *questions = visit->questions;
-	const char *flags;
+	const char *flags, *error;
 
 	visit->key = poll->master;
 	for (size_t i = 0; i < SENTINEL_ASKED; i++)
@@ -190,7 +172,15 @@ ask_sentinel(struct visit *visit, struct poll *poll, struct visit *pattern)
 		flags = find_text(questions[STATE].value, "flags");
 		rows_put_flag(&visit->facts, "down",
 		    flags != NULL && strstr(flags, "_down") != NULL);
-		put_quorum(&visit->facts, &questions[QUORUM]);
+		error = questions[QUORUM].error;
+		rows_put(&visit->facts, "quorum:%s\n",
+		    questions[QUORUM].outcome == QUESTION_ANSWERED ? "yes"
+		    : error == NULL				   ? ""
+								   : error);
+		rows_put_flag(&visit->facts, "no_quorum",
+		    error != NULL && reply_is(error, "NOQUORUM"));
+		rows_put_flag(&visit->facts, "denied",
+		    error != NULL && reply_is(error, "NOPERM"));
 		add_known_replicas(pattern, questions[REPLICAS].value);
 	} else {
 		visit_put_failure(&visit->facts, &questions[ADDRESS]);
@@ -309,15 +299,6 @@ judge_one(const struct fleet *fleet, const char *about,
 	free(facts);
 }
 
-/* Whether that check has added something: what a server does not say is not as
- * it should be, either. */
-static void
-put_found(char **facts, const struct findings *findings, size_t from)
-{
-	for (; from < findings->count; from++)
-		rows_put_flag(facts, findings->list[from].check, true);
-}
-
 void
 check_fleet_servers(const struct identity *identities, size_t count,
     const struct opts *opts, struct findings *findings)
@@ -344,7 +325,9 @@ check_fleet_servers(const struct identity *identities, size_t count,
 			judge_pair(&fleet, &identities[j], &identities[i]);
 	for (size_t i = 0; i < count; i++)
 		judge_one(&fleet, "voter age", &identities[i]);
-	put_found(&facts, findings, before);
+	/* What a server does not say is not as it should be, either. */
+	for (size_t i = before; i < findings->count; i++)
+		rows_put_flag(&facts, findings->list[i].check, true);
 	rows_judge("voters", FINDING_OK, facts, findings);
 	free(facts);
 }

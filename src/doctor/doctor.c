@@ -13,7 +13,6 @@ struct doctor {
 	const struct opts *opts;
 	struct loop *loop;
 	struct findings findings;
-	size_t printed;
 	/* The servers that have replied; of a cluster, the last node. */
 	struct identity identities[OPTS_SERVERS_MAX];
 	size_t known;
@@ -24,8 +23,7 @@ static void
 print_new(struct doctor *doctor)
 {
 	if (!doctor->opts->json)
-		findings_print(&doctor->findings, doctor->printed);
-	doctor->printed = doctor->findings.count;
+		findings_print_new(&doctor->findings);
 }
 
 /* --- servers ---------------------------------------------------------- */

@@ -34,37 +34,30 @@ rows_put_flag(char **facts, const char *name, bool is)
 		rows_put(facts, "%s:1\n", name);
 }
 
-static bool
-is_true(const char *term, const char *facts)
-{
-	bool negated = *term == '!';
-	const char *operand = term + strcspn(term, "=<");
-	char name[FACT_SIZE], value[FACT_SIZE];
-	bool is;
-
-	term += negated;
-	snprintf(name, sizeof(name), "%.*s", (int)(operand - term), term);
-	info_text(facts, name, value, sizeof(value));
-	if (*operand == '\0')
-		is = *value != '\0';
-	else if (*operand == '=')
-		is = strcmp(value, operand + 1) == 0;
-	else
-		is = isdigit((unsigned char)*value) &&
-		     strverscmp(value, operand + 1) < 0;
-	return is != negated;
-}
-
+/* Whether all terms are true. */
 static bool
 applies(const struct row *row, const char *facts)
 {
-	char terms[sizeof(row->condition)], *rest = terms;
-	const char *term;
+	char terms[sizeof(row->condition)], *rest = terms, *term;
+	char value[FACT_SIZE];
 
 	memcpy(terms, row->condition, sizeof(terms));
-	while ((term = strsep(&rest, " ")) != NULL)
-		if (*term != '\0' && !is_true(term, facts))
+	while ((term = strsep(&rest, " ")) != NULL && *term != '\0') {
+		bool negated = *term == '!', is;
+		char *operand = term + strcspn(term, "=<"), sign = *operand;
+
+		*operand = '\0';
+		info_text(facts, term + negated, value, sizeof(value));
+		if (sign == '\0')
+			is = *value != '\0';
+		else if (sign == '=')
+			is = strcmp(value, operand + 1) == 0;
+		else
+			is = isdigit((unsigned char)*value) &&
+			     strverscmp(value, operand + 1) < 0;
+		if (is == negated)
 			return false;
+	}
 	return true;
 }
 
