@@ -82,9 +82,9 @@ HIREDIS_TAKEN = $(eval HIREDIS_TAKEN := $$(or \
 	$$(HIREDIS),$$(error HIREDIS=static, but the linker finds no libhiredis.a),shared)))$(HIREDIS_TAKEN)
 OPENSSL_TAKEN = $(if $(filter static,$(VARIANT)),static build,$(if \
 	$(filter linked,$(TLS)),linked,loaded when a URL asks for TLS))
-# dlopen(3), before glibc 2.34.
+# dlopen(3) and threads, before glibc 2.34.
 LIBS = $(if $(filter static,$(HIREDIS_TAKEN)),$(HIREDIS_LIBS:-lhiredis=$(HIREDIS_ARCHIVE)),$(HIREDIS_LIBS)) \
-	$(if $(filter linked,$(TLS)),$(call pkg,--libs,libssl libcrypto)) -ldl
+	$(if $(filter linked,$(TLS)),$(call pkg,--libs,libssl libcrypto)) -ldl -lpthread
 
 # `make static` uses musl, with which a program starts sooner than with glibc, and
 # OpenSSL and hiredis that packaging/static/libraries.sh compiled for it.
@@ -297,7 +297,8 @@ helpers: $(HELPERS)
 SIM_WRAPS := clock_arm clock_epoch clock_gettime clock_now clock_now_us clock_timer close dup2 \
 	events_emit exit file_write gethostname getpid getrandom getuid isatty poll_wait prctl \
 	signals_die signals_init signals_next socket_address socket_close socket_connect \
-	socket_error socket_open socket_read socket_write terminal_is_controlling time write
+	socket_error socket_open socket_read socket_write terminal_is_controlling time write \
+	writer_start
 SIM_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard tests/sim/*.c))
 TABLES_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard tests/tables/*.c))
 $(SIM_OBJ) $(TABLES_OBJ) $(PLAYED:=.o): DIALECT += -Itests/sim -Itests/tables \
