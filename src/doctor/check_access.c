@@ -390,12 +390,12 @@ judge_rules(struct rules *rules)
 	/* Without -k nobody knows which names the rules should permit. */
 	if (rules->visit->enquiry.opts->key_count == 0 &&
 	    (rules->denied.keys & NEEDS_BIT(KEY_LOCK))) {
-		rows_judge("access keys", FINDING_OK, facts, findings);
+		rows_judge("access keys", facts, findings);
 		rules->denied.keys = 0;
 	}
 	add_findings(rules);
 	if (findings->count == before)
-		rows_judge("access", FINDING_OK, facts, findings);
+		rows_judge("access", facts, findings);
 	free(facts);
 }
 

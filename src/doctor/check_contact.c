@@ -18,7 +18,7 @@ enum { DAY_S = 24 * 60 * 60 };
 /* --- probes ----------------------------------------------------------- */
 
 static bool
-take_sample(struct visit *visit, struct probe *sample)
+take_sample(struct visit *visit, struct reading *sample)
 {
 	const struct question *question = visit_ask_one(visit, "TIME");
 	const char *seconds, *micros;
@@ -34,7 +34,7 @@ take_sample(struct visit *visit, struct probe *sample)
 	}
 	if (question->error != NULL && reply_is(question->error, "NOPERM"))
 		visit->samples.is_denied = true;
-	*sample = (struct probe){.sent_us = question->sent_us,
+	*sample = (struct reading){.sent_us = question->sent_us,
 	    .took_us = question->took_us,
 	    .time_us = -1};
 	seconds = value_text(value_at(question->value, 0));
@@ -51,7 +51,7 @@ bool
 check_contact_measure(struct visit *visit)
 {
 	struct samples *samples = &visit->samples;
-	struct probe connected;
+	struct reading connected;
 
 	*samples = (struct samples){.count = 0};
 	if (!take_sample(visit, &connected))
@@ -63,7 +63,7 @@ check_contact_measure(struct visit *visit)
 }
 
 static int64_t
-offset_of(const struct probe *sample)
+offset_of(const struct reading *sample)
 {
 	return sample->time_us - sample->sent_us - sample->took_us / 2;
 }
@@ -71,10 +71,10 @@ offset_of(const struct probe *sample)
 struct offset
 check_contact_offset(const struct samples *samples)
 {
-	const struct probe *best = NULL;
+	const struct reading *best = NULL;
 
 	for (size_t i = 0; i < samples->count; i++) {
-		const struct probe *sample = &samples->list[i];
+		const struct reading *sample = &samples->list[i];
 
 		if (sample->time_us != -1 &&
 		    (best == NULL || sample->took_us < best->took_us))
@@ -93,8 +93,8 @@ check_contact_step(const struct samples *samples)
 	int64_t most = 0;
 
 	for (size_t i = 1; i < samples->count; i++) {
-		const struct probe *a = &samples->list[i - 1];
-		const struct probe *b = &samples->list[i];
+		const struct reading *a = &samples->list[i - 1];
+		const struct reading *b = &samples->list[i];
 		int64_t step = offset_of(b) - offset_of(a);
 		int64_t doubt = a->took_us / 2 + b->took_us / 2 + STEP_MIN_US;
 
@@ -135,7 +135,7 @@ put_round_trip(char **facts, const struct visit *visit)
 }
 
 static void
-put_clock(char **facts, const struct samples *samples)
+put_offset(char **facts, const struct samples *samples)
 {
 	struct offset offset = check_contact_offset(samples);
 	int64_t ahead_us = offset.us - clock_epoch() * 1000 + clock_now_us();
@@ -163,8 +163,8 @@ check_contact_end(struct visit *visit)
 		return;
 	samples->count++;
 	put_round_trip(&visit->facts, visit);
-	put_clock(&visit->facts, samples);
-	rows_judge("times", FINDING_OK, visit->facts, visit->findings);
+	put_offset(&visit->facts, samples);
+	rows_judge("times", visit->facts, visit->findings);
 }
 
 /* --- TLS -------------------------------------------------------------- */
@@ -181,7 +181,7 @@ judge_certificate(struct findings *findings, const char *whose,
 	rows_put(&facts, "whose:%s\ndays:%" PRId64 "\n", whose,
 	    expiry->in_s / DAY_S);
 	rows_put_flag(&facts, "expired", expiry->in_s < 0);
-	rows_judge("certificate", FINDING_OK, facts, findings);
+	rows_judge("certificate", facts, findings);
 	free(facts);
 }
 
@@ -207,7 +207,7 @@ check_contact_begin(struct visit *visit)
 	    session.cipher);
 	rows_put_flag(facts, "plain", !endpoint->tls && !is_local);
 	rows_put_flag(facts, "has_password", has_password);
-	rows_judge("tls", FINDING_OK, *facts, visit->findings);
+	rows_judge("tls", *facts, visit->findings);
 	judge_certificate(visit->findings, "the server's",
 	    &session.server_expiry);
 	judge_certificate(visit->findings, "that of --tls-cert",
@@ -278,8 +278,7 @@ check_contact_writes(struct visit *visit)
 	for (size_t i = 0; i == 0 || (has_keys && i < opts->key_count); i++) {
 		if (!try_write(visit, has_keys ? opts->keys[i].key : any))
 			return false;
-		if (rows_judge("writes", FINDING_OK, visit->facts,
-			visit->findings) > 0)
+		if (rows_judge("writes", visit->facts, visit->findings) > 0)
 			break;
 	}
 	return true;

@@ -51,7 +51,7 @@ check_fleet_slots(struct visit *visit)
 	rows_put(&facts, "missing:%" PRId64 "\nfailing:%" PRId64 "\n", missing,
 	    failing);
 	rows_put(&facts, "silent:%" PRId64 "\n", failing + suspected);
-	rows_judge("slots", FINDING_OK, facts, visit->findings);
+	rows_judge("slots", facts, visit->findings);
 	free(facts);
 	return true;
 }
@@ -67,7 +67,7 @@ check_fleet_nodes(struct visit *visit)
 	if (enquiry_set_nodes(&visit->enquiry, question->value))
 		return true;
 	put_unknown(&facts, question->error, "permit +cluster|slots");
-	rows_judge("nodes", FINDING_OK, facts, visit->findings);
+	rows_judge("nodes", facts, visit->findings);
 	free(facts);
 	return false;
 }
@@ -204,17 +204,16 @@ check_fleet_sentinels(struct visit *pattern, const struct endpoint *endpoint)
 		    endpoint->hosts[i].label, endpoint->master);
 		enquiry_begin(&visit.enquiry, &endpoint->hosts[i], NULL);
 		ask_sentinel(&visit, &poll, pattern);
-		rows_judge("sentinel", FINDING_OK, visit.facts, findings);
-		rows_judge("sentinel state", FINDING_OK, visit.facts, findings);
-		rows_judge("sentinel quorum", FINDING_OK, visit.facts,
-		    findings);
+		rows_judge("sentinel", visit.facts, findings);
+		rows_judge("sentinel state", visit.facts, findings);
+		rows_judge("sentinel quorum", visit.facts, findings);
 		visit_end(&visit);
 	}
 	rows_put_flag(&facts, "agreed", findings->count == before);
 	rows_put(&facts, "replied:%zu\naddress:%s\nnamed:%zu\n", poll.replied,
 	    poll.first, endpoint->host_count);
-	rows_judge("sentinels", FINDING_OK, facts, findings);
-	rows_judge("sentinels named", FINDING_OK, facts, findings);
+	rows_judge("sentinels", facts, findings);
+	rows_judge("sentinels named", facts, findings);
 	free(facts);
 }
 
@@ -277,7 +276,7 @@ judge_pair(const struct fleet *fleet, const struct identity *a,
 	if (a->clock.is_known && b->clock.is_known &&
 	    apart_us > CHECK_FAR_US + doubt_us)
 		rows_put(&facts, "apart:%.1f\n", (double)apart_us / 1e6);
-	rows_judge("pair", FINDING_OK, facts, fleet->findings);
+	rows_judge("pair", facts, fleet->findings);
 	free(facts);
 }
 
@@ -295,7 +294,7 @@ judge_one(const struct fleet *fleet, const char *about,
 	if (left_ms > 0)
 		rows_put(&facts, "left:%" PRId64 "\n", (left_ms + 999) / 1000);
 	rows_put_flag(&facts, "enough", fleet->is_enough);
-	rows_judge(about, FINDING_OK, facts, fleet->findings);
+	rows_judge(about, facts, fleet->findings);
 	free(facts);
 }
 
@@ -316,7 +315,7 @@ check_fleet_servers(const struct identity *identities, size_t count,
 	fleet.is_enough = have_majority(&fleet);
 	rows_put(&facts, "servers:%zu\nspare:%zu\n", all, (all - 1) / 2);
 	rows_put_flag(&facts, "odd", all % 2 != 0);
-	rows_judge("majority", FINDING_OK, facts, findings);
+	rows_judge("majority", facts, findings);
 	before = findings->count;
 	for (size_t i = 0; i < count; i++)
 		judge_one(&fleet, "voter", &identities[i]);
@@ -328,6 +327,6 @@ check_fleet_servers(const struct identity *identities, size_t count,
 	/* What a server does not say is not as it should be, either. */
 	for (size_t i = before; i < findings->count; i++)
 		rows_put_flag(&facts, findings->list[i].check, true);
-	rows_judge("voters", FINDING_OK, facts, findings);
+	rows_judge("voters", facts, findings);
 	free(facts);
 }

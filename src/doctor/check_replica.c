@@ -94,7 +94,7 @@ find_replicas(struct replicas *replicas)
 	rows_put(&facts, "named:%zu\ncount:%" PRId64 "\n", replicas->count,
 	    count);
 	if ((int64_t)replicas->count < count)
-		rows_judge("replicas", FINDING_OK, facts, primary->findings);
+		rows_judge("replicas", facts, primary->findings);
 	free(facts);
 	for (size_t i = 0; i < replicas->count; i++)
 		ask_replica(primary, &replicas->list[i]);
@@ -164,13 +164,13 @@ judge_worth(const struct replicas *replicas, const struct replica *replica)
 	rows_put_flag(&facts, "passed_over",
 	    wanted > 0 && replica->facts != NULL &&
 		rank(replica, by_sentinel) < best);
-	rows_judge("replica promotion", FINDING_OK, facts, primary->findings);
+	rows_judge("replica promotion", facts, primary->findings);
 	free(facts);
 }
 
 /* Its expiry times are those of the primary's clock. */
 static void
-put_clock(const struct visit *primary, struct replica *replica)
+put_difference(const struct visit *primary, struct replica *replica)
 {
 	struct offset clock = check_contact_offset(&primary->samples);
 	int64_t ahead_us = replica->clock.us - clock.us;
@@ -203,17 +203,15 @@ check_replicas(struct visit *visit)
 		judge_worth(&replicas, replica);
 		if (replica->facts == NULL)
 			continue;
-		if (rows_judge("replica", FINDING_NOTE, replica->facts,
-			findings) == 0 ||
+		findings->least = FINDING_NOTE;
+		if (rows_judge("replica", replica->facts, findings) == 0 ||
 		    !info_is(replica->facts, "loading", "1"))
-			rows_judge("kept", FINDING_NOTE, replica->facts,
-			    findings);
-		put_clock(visit, replica);
-		rows_judge("replica clock", FINDING_OK, replica->facts,
-		    findings);
+			rows_judge("kept", replica->facts, findings);
+		findings->least = FINDING_OK;
+		put_difference(visit, replica);
+		rows_judge("replica clock", replica->facts, findings);
 		if (findings->count == before)
-			rows_judge("replica good", FINDING_OK, replica->facts,
-			    findings);
+			rows_judge("replica good", replica->facts, findings);
 	}
 	for (size_t i = 0; i < replicas.count; i++)
 		free(replicas.list[i].facts);

@@ -284,11 +284,11 @@ check_server_ask(struct visit *visit)
 bool
 check_server_rows(const char *facts, struct findings *findings)
 {
-	if (rows_judge("useless", FINDING_OK, facts, findings) > 0)
+	if (rows_judge("useless", facts, findings) > 0)
 		return false;
-	rows_judge("server", FINDING_OK, facts, findings);
-	rows_judge("kept", FINDING_OK, facts, findings);
-	rows_judge("others", FINDING_OK, facts, findings);
+	rows_judge("server", facts, findings);
+	rows_judge("kept", facts, findings);
+	rows_judge("others", facts, findings);
 	return true;
 }
 

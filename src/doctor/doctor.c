@@ -65,7 +65,7 @@ examine_endpoint(struct doctor *doctor, const struct endpoint *endpoint)
 	    .scratch = scratch};
 	doctor->findings.subject = endpoint->label;
 	if (endpoint->is_default)
-		rows_judge("default", FINDING_OK, NULL, &doctor->findings);
+		rows_judge("default", NULL, &doctor->findings);
 	if (endpoint->master != NULL)
 		check_fleet_sentinels(visit, endpoint);
 	enquiry_begin(&visit->enquiry, endpoint, scratch);

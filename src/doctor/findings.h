@@ -32,6 +32,7 @@ struct findings {
 	size_t count, printed;
 	size_t counts[FINDINGS]; /* of each severity; checks that are unknown */
 	const char *subject;	 /* of those that are added, to be set before */
+	int least;		 /* what is less grave is not added */
 };
 
 /* Adds a row with a remedy, which may be empty. Dies when memory is out. */

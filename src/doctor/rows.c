@@ -36,7 +36,7 @@ rows_put_flag(char **facts, const char *name, bool is)
 
 /* Whether all terms are true. */
 static bool
-applies(const struct row *row, const char *facts)
+applies(const struct judgement *row, const char *facts)
 {
 	char terms[sizeof(row->condition)], *rest = terms, *term;
 	char value[FACT_SIZE];
@@ -78,10 +78,9 @@ find_fact(void *arg, const char *name, bool *many)
 }
 
 size_t
-rows_judge(const char *about, int severity, const char *facts,
-    struct findings *findings)
+rows_judge(const char *about, const char *facts, struct findings *findings)
 {
-	const struct row *row = rows_table;
+	const struct judgement *row = rows_table;
 	struct known known = {.facts = facts};
 	const char *judged = "";
 	size_t added = 0;
@@ -94,7 +93,7 @@ rows_judge(const char *about, int severity, const char *facts,
 		if (strcmp(row->check, judged) == 0 || !applies(row, facts))
 			continue;
 		judged = row->check;
-		if (row->severity < severity)
+		if (row->severity < findings->least)
 			continue;
 		template_fill(row->text, find_fact, &known, text, sizeof(text));
 		template_fill(row->remedy, find_fact, &known, remedy,

@@ -36,7 +36,7 @@
 	"create it, permit this user to write there, or use another place"
 
 /* clang-format off */
-const struct row rows_table[] = {
+const struct judgement rows_table[] = {
 	/* --- reaching a server ------------------------------------------ */
 
 	{.text = "default"},

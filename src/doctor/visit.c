@@ -49,7 +49,7 @@ visit_judge_failure(struct visit *visit, const struct question *question)
 	    question->outcome == QUESTION_REFUSED &&
 		question->verdict != VERDICT_RETRY);
 	visit_put_failure(&facts, question);
-	rows_judge("failure", FINDING_OK, facts, visit->findings);
+	rows_judge("failure", facts, visit->findings);
 	free(facts);
 }
 

@@ -18,7 +18,7 @@
 enum { VISIT_QUESTIONS = 42, VISIT_WORDS = 14, VISIT_PROBES = 9 };
 
 /* A probe by TIME. */
-struct probe {
+struct reading {
 	int64_t sent_us; /* of clock_now_us */
 	int64_t took_us;
 	int64_t time_us; /* the server's clock; -1: not known */
@@ -26,7 +26,7 @@ struct probe {
 
 struct samples {
 	/* One more, right before the end. */
-	struct probe list[VISIT_PROBES + 1];
+	struct reading list[VISIT_PROBES + 1];
 	size_t count;
 	bool is_denied; /* by the access rules */
 };

@@ -42,7 +42,7 @@ test_headings(const char *path)
 
 	ok(file != NULL, "%s", path);
 	while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
-		const struct row *row = rows_table;
+		const struct judgement *row = rows_table;
 
 		if ((at = strstr(line, "rows_judge(\"")) == NULL)
 			continue;
