@@ -17,12 +17,37 @@ enum { DAY_S = 24 * 60 * 60 };
 
 /* --- probes ----------------------------------------------------------- */
 
+void
+check_contact_note(struct clock *clock, int64_t sent_us, int64_t took_us,
+    int64_t time_us)
+{
+	struct offset now = {.is_known = time_us != -1,
+	    .us = time_us - sent_us - took_us / 2,
+	    .error_us = took_us / 2};
+	int64_t step_us = now.us - clock->last.us;
+	int64_t doubt_us = now.error_us + clock->last.error_us + STEP_MIN_US;
+	size_t at = clock->count++;
+
+	if (now.is_known && clock->last.is_known && llabs(step_us) > doubt_us &&
+	    llabs(step_us) > llabs(clock->step_us))
+		clock->step_us = step_us;
+	if (now.is_known &&
+	    (!clock->best.is_known || now.error_us < clock->best.error_us))
+		clock->best = now;
+	clock->last = now;
+	for (; at > 0 && clock->took_us[at - 1] > took_us; at--)
+		clock->took_us[at] = clock->took_us[at - 1];
+	clock->took_us[at] = took_us;
+}
+
+/* Asks for the time. The first reply includes the time to connect, and does not
+ * count. */
 static bool
-take_sample(struct visit *visit, struct reading *sample)
+probe(struct visit *visit, bool counts)
 {
 	const struct question *question = visit_ask_one(visit, "TIME");
+	int64_t s, us, time_us = -1;
 	const char *seconds, *micros;
-	int64_t s, us;
 
 	if (question == NULL)
 		return false;
@@ -32,139 +57,66 @@ take_sample(struct visit *visit, struct reading *sample)
 		visit_judge_failure(visit, question);
 		return false;
 	}
-	if (question->error != NULL && reply_is(question->error, "NOPERM"))
-		visit->samples.is_denied = true;
-	*sample = (struct reading){.sent_us = question->sent_us,
-	    .took_us = question->took_us,
-	    .time_us = -1};
+	rows_put_flag(&visit->facts, "time_denied",
+	    question->error != NULL && reply_is(question->error, "NOPERM"));
 	seconds = value_text(value_at(question->value, 0));
 	micros = value_text(value_at(question->value, 1));
 	if (seconds != NULL && micros != NULL &&
 	    num_int(seconds, 0, INT64_MAX / 1000000 - 1, &s) == 0 &&
 	    num_int(micros, 0, 999999, &us) == 0)
-		sample->time_us = s * 1000000 + us;
+		time_us = s * 1000000 + us;
+	if (counts)
+		check_contact_note(&visit->clock, question->sent_us,
+		    question->took_us, time_us);
 	return true;
 }
 
-/* The first reply includes the time to connect. */
 bool
 check_contact_measure(struct visit *visit)
 {
-	struct samples *samples = &visit->samples;
-	struct reading connected;
-
-	*samples = (struct samples){.count = 0};
-	if (!take_sample(visit, &connected))
-		return false;
-	for (; samples->count < VISIT_PROBES; samples->count++)
-		if (!take_sample(visit, &samples->list[samples->count]))
+	visit->clock = (struct clock){.count = 0};
+	for (int i = 0; i <= VISIT_PROBES; i++)
+		if (!probe(visit, i > 0))
 			return false;
 	return true;
-}
-
-static int64_t
-offset_of(const struct reading *sample)
-{
-	return sample->time_us - sample->sent_us - sample->took_us / 2;
-}
-
-struct offset
-check_contact_offset(const struct samples *samples)
-{
-	const struct reading *best = NULL;
-
-	for (size_t i = 0; i < samples->count; i++) {
-		const struct reading *sample = &samples->list[i];
-
-		if (sample->time_us != -1 &&
-		    (best == NULL || sample->took_us < best->took_us))
-			best = sample;
-	}
-	if (best == NULL)
-		return (struct offset){.is_known = false};
-	return (struct offset){.is_known = true,
-	    .us = offset_of(best),
-	    .error_us = best->took_us / 2};
-}
-
-int64_t
-check_contact_step(const struct samples *samples)
-{
-	int64_t most = 0;
-
-	for (size_t i = 1; i < samples->count; i++) {
-		const struct reading *a = &samples->list[i - 1];
-		const struct reading *b = &samples->list[i];
-		int64_t step = offset_of(b) - offset_of(a);
-		int64_t doubt = a->took_us / 2 + b->took_us / 2 + STEP_MIN_US;
-
-		if (a->time_us != -1 && b->time_us != -1 &&
-		    llabs(step) > doubt && llabs(step) > llabs(most))
-			most = step;
-	}
-	return most;
-}
-
-/* --- what follows from the probes --------------------------------------- */
-
-static int
-compare_times(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
 }
 
 /* Each of several servers has so long for its vote. A single server may take
  * longer, but then few tries to renew fit into the ttl. */
 static void
-put_round_trip(char **facts, const struct visit *visit)
+put_round_trip(char **facts, const struct clock *clock, int64_t ttl_ms)
 {
-	const struct samples *samples = &visit->samples;
-	int64_t took[VISIT_PROBES + 1] = {0}, most;
-	int64_t ttl_ms = visit->enquiry.opts->lock.ttl_ms;
+	int64_t longest_us = clock->took_us[clock->count - 1];
 
-	for (size_t i = 0; i < samples->count; i++)
-		took[i] = samples->list[i].took_us;
-	qsort(took, samples->count, sizeof(*took), compare_times);
-	most = took[samples->count - 1];
 	rows_put(facts, "trips:%zu\nmedian:%.2f\nlongest:%.2f\nttl:%g\n",
-	    samples->count, (double)took[samples->count / 2] / 1000,
-	    (double)most / 1000, (double)ttl_ms / 1000);
-	rows_put_flag(facts, "slow", most > votes_patience_ms(ttl_ms) * 1000);
-}
-
-static void
-put_offset(char **facts, const struct samples *samples)
-{
-	struct offset offset = check_contact_offset(samples);
-	int64_t ahead_us = offset.us - clock_epoch() * 1000 + clock_now_us();
-	int64_t step_us = check_contact_step(samples);
-
-	rows_put_flag(facts, "time_denied", samples->is_denied);
-	if (offset.is_known)
-		rows_put(facts, "off:%.3f s %s\n",
-		    (double)llabs(ahead_us) / 1e6,
-		    ahead_us < 0 ? "behind" : "ahead of");
-	rows_put_flag(facts, "far",
-	    llabs(ahead_us) > CHECK_FAR_US + offset.error_us);
-	if (step_us != 0)
-		rows_put(facts, "step:%s by %.3f s\n",
-		    step_us < 0 ? "back" : "forward",
-		    (double)llabs(step_us) / 1e6);
+	    clock->count, (double)clock->took_us[clock->count / 2] / 1000,
+	    (double)longest_us / 1000, (double)ttl_ms / 1000);
+	rows_put_flag(facts, "slow",
+	    longest_us > votes_patience_ms(ttl_ms) * 1000);
 }
 
 void
 check_contact_end(struct visit *visit)
 {
-	struct samples *samples = &visit->samples;
+	const struct clock *clock = &visit->clock;
+	char **facts = &visit->facts;
+	int64_t ahead_us;
 
-	if (!take_sample(visit, &samples->list[samples->count]))
+	if (!probe(visit, true))
 		return;
-	samples->count++;
-	put_round_trip(&visit->facts, visit);
-	put_offset(&visit->facts, samples);
-	rows_judge("times", visit->facts, visit->findings);
+	put_round_trip(facts, clock, visit->enquiry.opts->lock.ttl_ms);
+	ahead_us = clock->best.us - clock_epoch() * 1000 + clock_now_us();
+	if (clock->best.is_known)
+		rows_put(facts, "off:%.3f s %s\n",
+		    (double)llabs(ahead_us) / 1e6,
+		    ahead_us < 0 ? "behind" : "ahead of");
+	rows_put_flag(facts, "far",
+	    llabs(ahead_us) > CHECK_FAR_US + clock->best.error_us);
+	if (clock->step_us != 0)
+		rows_put(facts, "step:%s by %.3f s\n",
+		    clock->step_us < 0 ? "back" : "forward",
+		    (double)llabs(clock->step_us) / 1e6);
+	rows_judge("times", *facts, visit->findings);
 }
 
 /* --- TLS -------------------------------------------------------------- */

@@ -69,7 +69,7 @@ ask_replica(const struct visit *primary, struct replica *replica)
 	visit.findings->subject = replica->label;
 	enquiry_begin(&visit.enquiry, &endpoint, NULL);
 	if (check_contact_measure(&visit) && check_server_ask(&visit)) {
-		replica->clock = check_contact_offset(&visit.samples);
+		replica->clock = visit.clock.best;
 		replica->facts = visit.facts;
 		visit.facts = NULL;
 	}
@@ -172,7 +172,7 @@ judge_worth(const struct replicas *replicas, const struct replica *replica)
 static void
 put_difference(const struct visit *primary, struct replica *replica)
 {
-	struct offset clock = check_contact_offset(&primary->samples);
+	struct offset clock = primary->clock.best;
 	int64_t ahead_us = replica->clock.us - clock.us;
 	int64_t doubt_us = clock.error_us + replica->clock.error_us;
 

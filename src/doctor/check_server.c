@@ -305,7 +305,7 @@ check_server(struct visit *visit)
 	facts = visit->facts;
 	*identity = (struct identity){.label = enquiry->endpoint->label,
 	    .uptime_s = info_number(facts, "uptime_in_seconds"),
-	    .clock = check_contact_offset(&visit->samples)};
+	    .clock = visit->clock.best};
 	info_text(facts, "run_id", identity->run_id, sizeof(identity->run_id));
 	if (!way_address_text(enquiry->server, identity->address,
 		sizeof(identity->address)))

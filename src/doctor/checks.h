@@ -36,10 +36,9 @@ void check_contact_end(struct visit *visit);
  * cluster, the locks must belong to it; their keys are not touched. */
 bool check_contact_writes(struct visit *visit);
 
-/* Pure. By the sample that knows best. */
-struct offset check_contact_offset(const struct samples *samples);
-/* Pure. By how much the clock was stepped between two samples, beyond doubt. */
-int64_t check_contact_step(const struct samples *samples);
+/* Pure. Adds a probe. The time is that of the server's clock; -1: not known. */
+void check_contact_note(struct clock *clock, int64_t sent_us, int64_t took_us,
+    int64_t time_us);
 
 /* --- check_server.c: what a server says of itself ----------------------- */
 

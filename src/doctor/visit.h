@@ -17,25 +17,21 @@
 
 enum { VISIT_QUESTIONS = 42, VISIT_WORDS = 14, VISIT_PROBES = 9 };
 
-/* A probe by TIME. */
-struct reading {
-	int64_t sent_us; /* of clock_now_us */
-	int64_t took_us;
-	int64_t time_us; /* the server's clock; -1: not known */
-};
-
-struct samples {
-	/* One more, right before the end. */
-	struct reading list[VISIT_PROBES + 1];
-	size_t count;
-	bool is_denied; /* by the access rules */
-};
-
 /* By how much the server's clock is ahead of clock_now_us. */
 struct offset {
 	bool is_known;
 	int64_t us;
 	int64_t error_us; /* that may be wrong by so much */
+};
+
+/* What probes by TIME have shown. */
+struct clock {
+	struct offset best; /* by the shortest round trip */
+	struct offset last;
+	int64_t step_us; /* the longest one between two, beyond doubt */
+	/* From the shortest on. One more is taken right before the end. */
+	int64_t took_us[VISIT_PROBES + 1];
+	size_t count;
 };
 
 /* Several servers: what shows that one of them is not another one. */
@@ -56,7 +52,7 @@ struct visit {
 	char *facts; /* of the server, to be freed, or NULL */
 	/* It is a replica: if it cannot be asked, that is a note. */
 	bool is_replica;
-	struct samples samples;
+	struct clock clock;
 	struct identity identity;
 	/* The replicas that sentinels know, if one of them says so. */
 	bool has_sentinels;
