@@ -220,7 +220,7 @@ check_fleet_sentinels(struct visit *pattern, const struct endpoint *endpoint)
 /* --- several servers -------------------------------------------------- */
 
 struct fleet {
-	const struct identity *list;
+	struct identity *list;
 	size_t count;
 	const struct opts *opts;
 	struct findings *findings;
@@ -229,18 +229,23 @@ struct fleet {
 	bool is_enough;
 };
 
+/* Whether they have the same value. */
 static bool
-is_same(const struct identity *a, const struct identity *b)
+share(const struct identity *a, const struct identity *b, const char *name)
 {
-	return *a->run_id != '\0' && strcmp(a->run_id, b->run_id) == 0;
+	char value[64];
+
+	info_text(a->facts, name, value, sizeof(value));
+	return *value != '\0' && info_is(b->facts, name, value);
 }
 
 static int64_t
 abstains_for_ms(const struct identity *one, const struct opts *opts)
 {
-	int64_t left_ms = opts->lock.min_uptime_ms - one->uptime_s * 1000;
+	int64_t uptime_s = info_number(one->facts, "uptime_in_seconds");
+	int64_t left_ms = opts->lock.min_uptime_ms - uptime_s * 1000;
 
-	return one->uptime_s < 0 || left_ms <= 0 ? 0 : left_ms;
+	return uptime_s < 0 || left_ms <= 0 ? 0 : left_ms;
 }
 
 /* Of those that reply, each one once, without those that abstain. */
@@ -253,7 +258,7 @@ have_majority(const struct fleet *fleet)
 		const struct identity *one = &fleet->list[i];
 		size_t j = 0;
 
-		while (j < i && !is_same(&fleet->list[j], one))
+		while (j < i && !share(&fleet->list[j], one, "run_id"))
 			j++;
 		votes += j == i && abstains_for_ms(one, fleet->opts) == 0;
 	}
@@ -266,13 +271,14 @@ judge_pair(const struct fleet *fleet, const struct identity *a,
 {
 	int64_t apart_us = llabs(a->clock.us - b->clock.us);
 	int64_t doubt_us = a->clock.error_us + b->clock.error_us;
-	char *facts = NULL;
+	char one[300], other[300], *facts = NULL;
 
-	rows_put(&facts, "a:%s\nb:%s\n", a->label, b->label);
+	info_text(a->facts, "server", one, sizeof(one));
+	info_text(b->facts, "server", other, sizeof(other));
+	rows_put(&facts, "a:%s\nb:%s\n", one, other);
 	rows_put_flag(&facts, "enough", fleet->is_enough);
-	rows_put_flag(&facts, "same", is_same(a, b));
-	rows_put_flag(&facts, "together",
-	    *a->address != '\0' && strcmp(a->address, b->address) == 0);
+	rows_put_flag(&facts, "same", share(a, b, "run_id"));
+	rows_put_flag(&facts, "together", share(a, b, "address"));
 	if (a->clock.is_known && b->clock.is_known &&
 	    apart_us > CHECK_FAR_US + doubt_us)
 		rows_put(&facts, "apart:%.1f\n", (double)apart_us / 1e6);
@@ -280,26 +286,8 @@ judge_pair(const struct fleet *fleet, const struct identity *a,
 	free(facts);
 }
 
-static void
-judge_one(const struct fleet *fleet, const char *about,
-    const struct identity *one)
-{
-	int64_t left_ms = abstains_for_ms(one, fleet->opts);
-	char *facts = NULL;
-
-	rows_put(&facts, "server:%s\nrun_id:%s\n", one->label, one->run_id);
-	rows_put_flag(&facts, "time", one->clock.is_known);
-	if (one->uptime_s >= 0)
-		rows_put(&facts, "uptime:%" PRId64 "\n", one->uptime_s);
-	if (left_ms > 0)
-		rows_put(&facts, "left:%" PRId64 "\n", (left_ms + 999) / 1000);
-	rows_put_flag(&facts, "enough", fleet->is_enough);
-	rows_judge(about, facts, fleet->findings);
-	free(facts);
-}
-
 void
-check_fleet_servers(const struct identity *identities, size_t count,
+check_fleet_servers(struct identity *identities, size_t count,
     const struct opts *opts, struct findings *findings)
 {
 	struct fleet fleet = {.list = identities,
@@ -317,13 +305,22 @@ check_fleet_servers(const struct identity *identities, size_t count,
 	rows_put_flag(&facts, "odd", all % 2 != 0);
 	rows_judge("majority", facts, findings);
 	before = findings->count;
-	for (size_t i = 0; i < count; i++)
-		judge_one(&fleet, "voter", &identities[i]);
+	for (size_t i = 0; i < count; i++) {
+		struct identity *one = &identities[i];
+		int64_t left_ms = abstains_for_ms(one, opts);
+
+		rows_put_flag(&one->facts, "time", one->clock.is_known);
+		rows_put_flag(&one->facts, "enough", fleet.is_enough);
+		if (left_ms > 0)
+			rows_put(&one->facts, "abstains_s:%" PRId64 "\n",
+			    (left_ms + 999) / 1000);
+		rows_judge("voter", one->facts, findings);
+	}
 	for (size_t i = 0; i < count; i++)
 		for (size_t j = 0; j < i; j++)
 			judge_pair(&fleet, &identities[j], &identities[i]);
 	for (size_t i = 0; i < count; i++)
-		judge_one(&fleet, "voter age", &identities[i]);
+		rows_judge("voter age", identities[i].facts, findings);
 	/* What a server does not say is not as it should be, either. */
 	for (size_t i = before; i < findings->count; i++)
 		rows_put_flag(&facts, findings->list[i].check, true);

@@ -296,20 +296,17 @@ bool
 check_server(struct visit *visit)
 {
 	const struct enquiry *enquiry = &visit->enquiry;
-	struct identity *identity = &visit->identity;
 	bool is_unix = enquiry->endpoint->transport == URL_UNIX;
-	const char *facts;
+	char address[64];
 
 	if (!check_server_ask(visit))
 		return false;
-	facts = visit->facts;
-	*identity = (struct identity){.label = enquiry->endpoint->label,
-	    .uptime_s = info_number(facts, "uptime_in_seconds"),
+	if (way_address_text(enquiry->server, address, sizeof(address)))
+		rows_put(&visit->facts, "address:%s\n", address);
+	else if (is_unix)
+		rows_put(&visit->facts, "address:localhost\n");
+	free(visit->identity.facts);
+	visit->identity = (struct identity){.facts = mem_strdup(visit->facts),
 	    .clock = visit->clock.best};
-	info_text(facts, "run_id", identity->run_id, sizeof(identity->run_id));
-	if (!way_address_text(enquiry->server, identity->address,
-		sizeof(identity->address)))
-		snprintf(identity->address, sizeof(identity->address), "%s",
-		    is_unix ? "localhost" : "");
-	return check_server_rows(facts, visit->findings);
+	return check_server_rows(visit->facts, visit->findings);
 }

@@ -82,7 +82,7 @@ void check_fleet_sentinels(struct visit *pattern,
 
 /* Several servers (Redlock): whether they are independent of each other, and
  * whose votes count now. Adds nothing for a single one. */
-void check_fleet_servers(const struct identity *identities, size_t count,
+void check_fleet_servers(struct identity *identities, size_t count,
     const struct opts *opts, struct findings *findings);
 
 /* --- check_host.c: this host -------------------------------------------- */

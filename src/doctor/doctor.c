@@ -78,8 +78,9 @@ examine_endpoint(struct doctor *doctor, const struct endpoint *endpoint)
 			enquiry_visit_nodes(&visit->enquiry, examine_primary,
 			    doctor);
 	}
-	if (visit->identity.label != NULL) {
-		visit->identity.label = endpoint->label;
+	if (visit->identity.facts != NULL) {
+		rows_put(&visit->identity.facts, "server:%s\n",
+		    endpoint->label);
 		doctor->identities[doctor->known++] = visit->identity;
 	}
 	print_new(doctor);
@@ -138,6 +139,8 @@ doctor(const struct opts *opts, struct loop *loop)
 		findings_print_json(findings, status);
 	else
 		findings_print_summary(findings);
+	for (size_t i = 0; i < doctor.known; i++)
+		free(doctor.identities[i].facts);
 	findings_fini(findings);
 	if (!ferror(stdout) && fflush(stdout) == 0)
 		return status;

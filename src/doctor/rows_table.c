@@ -8,9 +8,9 @@
 	"ttl is {ttl} s"
 #define REPAIR "redis-cli --cluster check HOST:PORT"
 #define FEWER "{spare} of {servers} servers may fail, as with one server fewer"
-#define YOUNG                                                           \
-	"{server} has started {uptime} s ago: it abstains for another " \
-	"{left} s"
+#define YOUNG                                                              \
+	"{server} has started {uptime_in_seconds} s ago: it abstains for " \
+	"another {abstains_s} s"
 #define YOUNGER \
 	"wait; or --min-uptime 0, if all servers store each write at once"
 #define SET(setting, value)                                                   \
@@ -164,7 +164,7 @@ const struct judgement rows_table[] = {
 	    "{server} does not say its run_id", "permit +info"},
 	{"clocks", FINDING_UNKNOWN, "!time",
 	    "{server} does not say its time", "permit +time"},
-	{"uptime", FINDING_UNKNOWN, "!uptime",
+	{"uptime", FINDING_UNKNOWN, "!uptime_in_seconds",
 	    "{server} does not say its uptime", "permit +info"},
 	/* whether two of them are alike, */
 	{.text = "pair"},
@@ -179,8 +179,8 @@ const struct judgement rows_table[] = {
 	    "those of {a} and {b} differ by {apart} s", "keep them by NTP"},
 	/* whether the vote of one counts, */
 	{.text = "voter age"},
-	{"uptime", FINDING_WARNING, "left enough", YOUNG, YOUNGER},
-	{"uptime", EXITCODE_UNAVAILABLE, "left", YOUNG, YOUNGER},
+	{"uptime", FINDING_WARNING, "abstains_s enough", YOUNG, YOUNGER},
+	{"uptime", EXITCODE_UNAVAILABLE, "abstains_s", YOUNG, YOUNGER},
 	/* and what no check of them has found. */
 	{.text = "voters"},
 	{"same-host", FINDING_OK, "!same-server !same-host",

@@ -36,10 +36,7 @@ struct clock {
 
 /* Several servers: what shows that one of them is not another one. */
 struct identity {
-	const char *label; /* of its endpoint; NULL: it has not replied */
-	char run_id[64];   /* or empty, like the next */
-	char address[64];
-	int64_t uptime_s; /* -1: not known */
+	char *facts; /* to be freed; NULL: it has not replied */
 	struct offset clock;
 };
 
