@@ -86,19 +86,21 @@ put_escaped(const char *text, const char *end)
 }
 
 void
-findings_print(const struct findings *findings, size_t from)
+findings_print_new(struct findings *findings)
 {
 	const char *refused = getenv("NO_COLOR"), *subject = NULL;
 	bool colour = tty_find_obstacle(STDOUT_FILENO) == NULL &&
 		      (refused == NULL || *refused == '\0');
 
-	for (size_t i = from; i < findings->count; i++) {
-		const struct finding *finding = &findings->list[i];
+	for (; findings->printed < findings->count; findings->printed++) {
+		const struct finding *finding =
+		    &findings->list[findings->printed];
 		const char *name = severities[finding->severity].name;
 
 		if (subject == NULL || strcmp(subject, finding->subject) != 0) {
 			subject = finding->subject;
-			printf("%s%s", i > 0 ? "\n" : "", colour ? BOLD : "");
+			printf("%s%s", findings->printed > 0 ? "\n" : "",
+			    colour ? BOLD : "");
 			put_escaped(subject, colour ? PLAIN : "");
 		}
 		printf("  %s%s%s%*s%-*s ",
