@@ -152,6 +152,7 @@ for mode; do
 	lint) modes="$modes build lint " ;;
 	deb) modes="$modes build deb " ;;
 	site) modes="$modes site " ;;
+	look) modes="$modes site look " ;;
 	valgrind) modes="$modes build valgrind " ;;
 	matrix) modes="$modes build demo check deb matrix " ;;
 	machines) modes="$modes machines " ;;
