@@ -477,7 +477,7 @@ lint-lua: $(SCRIPTS).c
 lint-man:
 	mandoc -T lint -W warning $(PAGES)
 lint-links:
-	packaging/site.sh build/site
+	packaging/site.py build/site
 	tests/lint/links build/site
 lint-shell lint-python lint-layers lint-trusted lint-models lint-paths lint-tags lint-spelling: lint-%:
 	tests/lint/$*
@@ -519,7 +519,7 @@ deb: ## a Debian package of the working tree, in build/
 
 site: ## the book and the manual pages as HTML: build/site/index.html
 	@packaging/deps.sh site
-	@packaging/site.sh build/site
+	@packaging/site.py build/site
 
 clean: ## remove build/
 	rm -rf build
