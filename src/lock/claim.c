@@ -74,34 +74,6 @@ key_is_placeable(const char *key)
 	return has_hash_tag(key) || (*key != '\0' && strchr(key, '}') == NULL);
 }
 
-char *
-key_of_helper(const char *helper)
-{
-	const char *end = strrchr(helper, ':');
-	size_t length = strlen(helper);
-	size_t tagged = sizeof(":rlkt:x") - 1;
-	size_t plain = sizeof("}:rlk:x") - 1;
-	char *key = NULL, *same;
-
-	if (end == NULL || end[1] == '\0' || end[2] != '\0')
-		return NULL;
-	if (length >= tagged &&
-	    strncmp(helper + length - tagged, ":rlkt:", tagged - 1) == 0)
-		key = strndup(helper, length - tagged);
-	else if (length > plain && *helper == '{' &&
-		 strncmp(helper + length - plain, "}:rlk:", plain - 1) == 0)
-		key = strndup(helper + 1, length - plain - 1);
-	if (key == NULL)
-		return NULL;
-	same = key_helper(key, end[1]);
-	if (strcmp(same, helper) != 0) {
-		free(key);
-		key = NULL;
-	}
-	free(same);
-	return key;
-}
-
 /* --- waiters ---------------------------------------------------------- */
 
 bool

@@ -56,10 +56,6 @@ void key_set_token(char *key, const char *token);
  * but no hash tag. */
 bool key_is_placeable(const char *key);
 
-/* The other way round: the key that has this helper, to be freed. NULL when it
- * is not the helper of any. Dies when memory is out. */
-char *key_of_helper(const char *helper);
-
 /* --- waiters ----------------------------------------------------------- */
 
 /* A waiter's name in the queue: kind, token and, for people, pid and host.
