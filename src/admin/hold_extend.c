@@ -38,7 +38,8 @@ static int
 extend(struct client *client, const struct key_names *keys, const char *token,
     int64_t left_ms)
 {
-	int64_t ms = client->opts->hold_ms, known_ms = ms + KNOWN_LONGER_MS;
+	int64_t ms = client->opts->lock.hold_ms,
+		known_ms = ms + KNOWN_LONGER_MS;
 	int64_t known_left_ms;
 	char life[24];
 	const char *left[] = {"PTTL", keys->info, NULL};
@@ -48,7 +49,7 @@ extend(struct client *client, const struct key_names *keys, const char *token,
 
 	if (left_ms < ms) {
 		query_lengthen(&request, keys, token, ms);
-		client->enquiry.replicas = client->opts->replicas;
+		client->enquiry.replicas = client->opts->lock.replicas;
 		replied = client_ask(client, request.command.script,
 		    request.argv, read_renewed, &ours);
 		request_fini(&request);

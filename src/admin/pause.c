@@ -138,7 +138,7 @@ note_target_failure(struct pause *pause, struct target *target,
 	if (client->endpoint->cluster && target->until == 0 &&
 	    target->state < TARGET_LEAVE &&
 	    clock_now() >=
-		target->failing_since + client->opts->server_timeout_ms)
+		target->failing_since + client->opts->lock.server_timeout_ms)
 		target_refuse(target, ENDING_UNAVAILABLE, client->error);
 }
 
@@ -184,7 +184,7 @@ ask_together(struct pause *pause, struct target **targets, size_t count)
 	struct request requests[ENQUIRY_AT_ONCE];
 
 	enquiry->replicas =
-	    state == TARGET_MARK ? pause->client->opts->replicas : 0;
+	    state == TARGET_MARK ? pause->client->opts->lock.replicas : 0;
 	for (size_t i = 0; i < count; i++) {
 		target_ask(&requests[i], targets[i]);
 		questions[i] =
@@ -319,7 +319,7 @@ has_given_up(const struct pause *pause)
 	return client->failure == ENDING_REFUSED ||
 	       (client->failure != ENDING_NONE &&
 		   clock_now() >=
-		       pause->heard_at + client->opts->server_timeout_ms);
+		       pause->heard_at + client->opts->lock.server_timeout_ms);
 }
 
 /* There are such locks, and each failed when it was asked last. */
@@ -367,7 +367,7 @@ renew_all(struct pause *pause)
 	const struct opts *opts = pause->client->opts;
 	int64_t least_ms =
 	    opts->pause_ms - clock_min(PAUSE_SLACK_MS, opts->pause_ms / 4);
-	int64_t give_up_at = clock_now() + opts->server_timeout_ms;
+	int64_t give_up_at = clock_now() + opts->lock.server_timeout_ms;
 
 	renew_below(pause, least_ms);
 	while (any_renews(pause)) {

@@ -18,6 +18,7 @@
 #include "redis/value.h"
 #include "run/run.h"
 #include "sink/sinks.h"
+#include "sink/writer.h"
 
 /* The sinks of the events, in the order in which they are closed: that of the
  * hooks waits for them. */
@@ -28,6 +29,7 @@ struct program {
 	bool dumpable; /* as it was started: not if it is setuid, for example */
 	struct opts opts;
 	struct events events;
+	struct writer writer;		 /* of the sinks */
 	struct tls_context *tls_context; /* NULL if no server needs it */
 };
 
@@ -181,7 +183,7 @@ act(struct program *self)
 		tls_context_load(context);
 		tls_context_read_ca(context);
 	}
-	events_open(&self->events, sinks, opts, &loop);
+	events_open(&self->events, sinks, opts, &loop, &self->writer);
 	if (opts->action == OPTS_RUN ||
 	    (opts->action == OPTS_HOLD && opts->token == NULL))
 		result = acquire(self, &loop);

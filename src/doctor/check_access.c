@@ -471,24 +471,11 @@ name_locks(struct rules *rules)
 bool
 check_access(struct visit *visit)
 {
-	const struct opts *opts = visit->enquiry.opts;
 	struct rules rules = {.visit = visit,
-	    .config = {.server = visit->enquiry.endpoint,
-		.vote_ms = opts->server_count > 1
-			       ? votes_patience_ms(opts->ttl_ms)
-			       : 0,
-		.wait = opts->wait_ms != 0,
-		.kind = kind_of(opts->kind),
-		.replicas = opts->replicas,
-		.history_ms = opts->history_ms,
-		.newest = opts->newest,
-		.replace = opts->replace,
-		.replaceable = opts->replaceable,
-		.once_ms = opts->once_ms,
-		.once_id = opts->once_id,
-		.expect_ms = opts->expect_ms}};
+	    .config = visit->enquiry.opts->lock};
 	bool answered;
 
+	rules.config.server = visit->enquiry.endpoint;
 	name_locks(&rules);
 	answered = try_rules(&rules);
 	if (answered)

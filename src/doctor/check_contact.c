@@ -190,7 +190,7 @@ add_round_trip(const struct visit *visit)
 {
 	const struct check_samples *samples = &visit->samples;
 	int64_t took[CHECK_PROBES + 1] = {0}, median, most;
-	int64_t ttl_ms = visit->enquiry.opts->ttl_ms;
+	int64_t ttl_ms = visit->enquiry.opts->lock.ttl_ms;
 	bool slow;
 
 	for (size_t i = 0; i < samples->count; i++)

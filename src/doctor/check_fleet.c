@@ -296,7 +296,7 @@ is_same(const struct check_identity *a, const struct check_identity *b)
 static int64_t
 abstains_for_ms(const struct check_identity *one, const struct opts *opts)
 {
-	int64_t left_ms = opts->min_uptime_ms - one->uptime_s * 1000;
+	int64_t left_ms = opts->lock.min_uptime_ms - one->uptime_s * 1000;
 
 	return one->uptime_s < 0 || left_ms <= 0 ? 0 : left_ms;
 }

@@ -115,7 +115,7 @@ judge_clock(const struct replicas *replicas,
 	const struct visit *primary = replicas->primary;
 	struct check_offset clock = check_contact_offset(&primary->samples);
 	int64_t ahead_us = replica->clock.us - clock.us;
-	int64_t ttl_us = primary->enquiry.opts->ttl_ms * 1000;
+	int64_t ttl_us = primary->enquiry.opts->lock.ttl_ms * 1000;
 
 	if (!replica->clock.is_known)
 		findings_add(primary->findings, FINDING_UNKNOWN, "clock",
@@ -183,7 +183,7 @@ judge_worth(const struct replicas *replicas,
 {
 	const struct visit *primary = replicas->primary;
 	bool by_sentinel = primary->enquiry.endpoint->master != NULL;
-	int wanted = primary->enquiry.opts->replicas;
+	int wanted = primary->enquiry.opts->lock.replicas;
 	int64_t best = 0;
 
 	if (!info_is(primary->facts, "fails_over", "1") ||

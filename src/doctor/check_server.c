@@ -322,8 +322,9 @@ put_kind(char **facts, const struct visit *visit)
 	    visit->enquiry.endpoint->master != NULL ||
 		strcmp(mode, "cluster") == 0);
 	rows_put_flag(facts, "abstains",
-	    opts->server_count > 1 && opts->min_uptime_ms >= opts->ttl_ms &&
-		opts->min_uptime_ms >= opts->min_hold_ms);
+	    opts->server_count > 1 &&
+		opts->lock.min_uptime_ms >= opts->lock.ttl_ms &&
+		opts->lock.min_uptime_ms >= opts->min_hold_ms);
 }
 
 static void
@@ -413,7 +414,7 @@ gather_facts(const struct visit *visit, const struct question *questions,
 	put_kind(&facts, visit);
 	put_resources(&facts);
 	if (info != NULL)
-		put_replicas(&facts, visit->enquiry.opts->replicas);
+		put_replicas(&facts, visit->enquiry.opts->lock.replicas);
 	return facts;
 }
 

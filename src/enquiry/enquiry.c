@@ -113,7 +113,7 @@ send_question(struct question *question, enum again again, bool more)
 	    .arg = question,
 	    .limits = {REPLY_MAX, ELEMENTS_MAX},
 	    .replicas = enquiry->replicas,
-	    .replicas_ms = enquiry->opts->replicas_ms,
+	    .replicas_ms = enquiry->opts->lock.replicas_ms,
 	    .more = more};
 
 	if (way_send(enquiry->server, &command) == -1)
@@ -124,7 +124,8 @@ void
 enquiry_send(struct enquiry *enquiry, struct question *question, bool more)
 {
 	question->enquiry = enquiry;
-	question->deadline = clock_now() + enquiry->opts->server_timeout_ms;
+	question->deadline =
+	    clock_now() + enquiry->opts->lock.server_timeout_ms;
 	question->sent_us = clock_now_us();
 	question->repeats = 0;
 	send_question(question, AGAIN_NO, more);

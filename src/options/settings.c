@@ -101,8 +101,8 @@ set_replicas(struct opts *opts, const struct opts_row *row, const char *text)
 	    (text[length] == ':' &&
 		(num_duration(text + length + 1, &ms) < 0 || ms == 0)))
 		return row->mistake;
-	opts->replicas = (int)count;
-	opts->replicas_ms = ms;
+	opts->lock.replicas = (int)count;
+	opts->lock.replicas_ms = ms;
 	return NULL;
 }
 

@@ -53,7 +53,7 @@ exchange_flush(struct way *way)
 	if (sent == -1 && errno != EAGAIN && errno != EINTR) {
 		way_note_permanence(way, stream_is_permanent(stream, errno));
 		way_fail_soon(way, "lost the connection to",
-		    stream_error(stream, errno));
+		    stream_error(stream, errno), NULL);
 		return;
 	}
 	if (sent > 0)
@@ -106,7 +106,7 @@ way_deliver(struct way *way, struct value *value)
 	exchange_leave(way);
 	pipeline_deliver(&delivery);
 	if (way->handshake.misfit != NULL)
-		way_fail(way, "cannot use", way->handshake.misfit);
+		way_fail(way, "cannot use", way->handshake.misfit, NULL);
 	else if (way->state == WAY_UP && handshake_hangs_up(&way->handshake))
 		way_hang_up(way, 0);
 }
@@ -120,9 +120,9 @@ take_bytes(struct way *way, const char *in, size_t length)
 
 	if (other != NULL) {
 		way_note_permanence(way, true);
-		way_fail(way, WAY_NOT_REDIS, other);
+		way_fail(way, WAY_NOT_REDIS, other, NULL);
 	} else if (value_reader_feed(way->reader, in, length) == -1) {
-		way_fail(way, "cannot read from", strerror(ENOMEM));
+		way_fail(way, "cannot read from", strerror(ENOMEM), NULL);
 	}
 }
 
@@ -135,11 +135,12 @@ next_value(struct way *way)
 	    pipeline_limits(&way->pipeline), &value);
 
 	if (parsed == -1)
-		way_fail(way, WAY_NOT_REDIS, value_reader_error(way->reader));
+		way_fail(way, WAY_NOT_REDIS, value_reader_error(way->reader),
+		    NULL);
 	if (parsed != 1 || way->pipeline.count > 0)
 		return value;
 	value_free(value);
-	way_fail(way, WAY_NOT_REDIS, "it sends what was not asked for");
+	way_fail(way, WAY_NOT_REDIS, "it sends what was not asked for", NULL);
 	return NULL;
 }
 
@@ -185,7 +186,7 @@ exchange_begin(struct way *way)
 	way->stream.fd.events = POLLIN;
 	way->reader = value_reader_new();
 	if (way->reader == NULL)
-		way_fail_soon(way, WAY_NO_CONNECTION, strerror(ENOMEM));
+		way_fail_soon(way, WAY_NO_CONNECTION, strerror(ENOMEM), NULL);
 	else
 		exchange_flush(way);
 }

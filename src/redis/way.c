@@ -248,24 +248,19 @@ way_give_up(struct way *way)
 }
 
 void
-way_give_up_soon(struct way *way)
+way_fail(struct way *way, const char *what, const char *why, const char *advice)
 {
-	way->state = WAY_FAILED;
-	loop_timer_set(way->loop, &way->timer, clock_now());
-}
-
-void
-way_fail(struct way *way, const char *what, const char *why)
-{
-	way_describe(way, what, why, NULL);
+	way_describe(way, what, why, advice);
 	way_give_up(way);
 }
 
 void
-way_fail_soon(struct way *way, const char *what, const char *why)
+way_fail_soon(struct way *way, const char *what, const char *why,
+    const char *advice)
 {
-	way_describe(way, what, why, NULL);
-	way_give_up_soon(way);
+	way_describe(way, what, why, advice);
+	way->state = WAY_FAILED;
+	loop_timer_set(way->loop, &way->timer, clock_now());
 }
 
 /* Unless the probe finds out that it speaks TLS. Some proxies hang up in place
@@ -296,24 +291,31 @@ way_hang_up(struct way *way, int error)
 	}
 	way_note_permanence(way, stream_is_permanent(&way->stream, error));
 	way_describe(way, "lost the connection to", why, advice);
-	if (no_reply && secure_may_probe(way))
-		dial_probe(way);
-	else
+	if (!no_reply || !secure_may_probe(way)) {
 		way_give_up(way);
+		return;
+	}
+	dial_cancel(way);
+	way->state = WAY_PROBING;
+	secure_probe(way);
 }
 
 void
 way_reject(struct way *way)
 {
-	way_fail(way, "unexpected answer from", "not that of our script");
+	way_fail(way, "unexpected answer from", "not that of our script", NULL);
 }
 
 void
 way_set_timer(struct way *way)
 {
+	int64_t at = way_ends_at(way);
+
+	if (way->state == WAY_SECURING)
+		at = clock_min(at,
+		    clock_min(way->dial.secure_by, way->dial.probe_at));
 	if (way->state != WAY_FAILED)
-		loop_timer_set(way->loop, &way->timer,
-		    clock_min(way_ends_at(way), dial_due_at(way)));
+		loop_timer_set(way->loop, &way->timer, at);
 }
 
 #define NOT_FOUND "cannot find the primary of"
@@ -325,7 +327,7 @@ on_way_timer(void *arg)
 
 	switch (way->state) {
 	case WAY_LOCATING:
-		way_fail(way, NOT_FOUND, "no sentinel answers in time");
+		way_fail(way, NOT_FOUND, "no sentinel answers in time", NULL);
 		break;
 	case WAY_RESOLVING:
 	case WAY_CONNECTING:
@@ -333,7 +335,7 @@ on_way_timer(void *arg)
 		dial_on_timer(way);
 		break;
 	case WAY_UP:
-		way_fail(way, "no answer from", strerror(ETIMEDOUT));
+		way_fail(way, "no answer from", strerror(ETIMEDOUT), NULL);
 		break;
 	default:
 		way_give_up(way);
@@ -379,7 +381,7 @@ way_not_found(struct way *way, const char *why, bool refused, bool permanent)
 	if (refused && (permanent || way->contact != WAY_HAS_ANSWERED))
 		handshake_refuse(&way->handshake, why);
 	way_note_permanence(way, permanent || refused);
-	way_fail_soon(way, NOT_FOUND, why);
+	way_fail_soon(way, NOT_FOUND, why, NULL);
 }
 
 /* --- sending ------------------------------------------------------------ */

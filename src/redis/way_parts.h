@@ -3,9 +3,9 @@
 #define WAY_PARTS_H
 
 #include "redis/handshake.h"
+#include "redis/names/race.h"
+#include "redis/names/resolve.h"
 #include "redis/pipeline.h"
-#include "redis/race.h"
-#include "redis/resolve.h"
 #include "redis/rest.h"
 #include "redis/stream.h"
 #include "redis/tls/probe.h"
@@ -80,11 +80,13 @@ void way_describe(struct way *way, const char *what, const char *why,
 /* Never once the server has answered, as the cause may be undone. */
 void way_note_permanence(struct way *way, bool permanent);
 
-/* Fails, as was described: at once, or in the next turn. */
+/* Fails, as was described. */
 void way_give_up(struct way *way);
-void way_give_up_soon(struct way *way);
-void way_fail(struct way *way, const char *what, const char *why);
-void way_fail_soon(struct way *way, const char *what, const char *why);
+/* Both, at once or in the next turn. */
+void way_fail(struct way *way, const char *what, const char *why,
+    const char *advice);
+void way_fail_soon(struct way *way, const char *what, const char *why,
+    const char *advice);
 
 /* The other side has ended the connection: an errno, or 0 at the end of file.
  */

@@ -28,7 +28,7 @@ enum {
 static int64_t
 kill_ahead(const struct run *run)
 {
-	int64_t ahead = run->opts->ttl_ms / 100;
+	int64_t ahead = run->opts->lock.ttl_ms / 100;
 
 	return ahead < KILL_AHEAD_MIN_MS ? KILL_AHEAD_MIN_MS : ahead;
 }
@@ -168,7 +168,7 @@ static void
 watch_lease(struct run *run)
 {
 	int64_t grace =
-	    clock_min(run->opts->kill_after_ms, run->opts->ttl_ms / 2);
+	    clock_min(run->opts->kill_after_ms, run->opts->lock.ttl_ms / 2);
 	int64_t term_at = kill_at(run);
 
 	if (term_at != CLOCK_NEVER)

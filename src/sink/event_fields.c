@@ -158,7 +158,7 @@ event_fields_init(struct event_fields *fields, const struct facts *facts,
 	    holder != NULL && holder_is_known(holder) ? holder : NULL;
 	fields->word = event_rows[event->type].word;
 	fields->reason = is_over ? event_rows[event->ending].word : NULL;
-	fields->label = opts->label;
+	fields->label = opts->lock.label;
 	fields->waited_ms = facts_waited_ms(facts);
 	fields->held_ms = facts_held_ms(facts);
 	fields->waiting_ms = has_waited ? event->ms : -1;

@@ -1,4 +1,4 @@
-#include "redis/race.h"
+#include "redis/names/race.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

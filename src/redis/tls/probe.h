@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #include "base/loop.h"
-#include "redis/resolve.h"
+#include "redis/names/resolve.h"
 #include "redis/stream.h"
 
 enum probe_language { PROBE_REDIS, PROBE_TLS };

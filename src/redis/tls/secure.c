@@ -61,7 +61,7 @@ shake_hands(struct way *way)
 	} else {
 		way_note_permanence(way, stream_is_permanent(stream, errno));
 		way_fail_soon(way, WAY_NO_CONNECTION,
-		    stream_error(stream, errno));
+		    stream_error(stream, errno), NULL);
 	}
 }
 
@@ -93,7 +93,7 @@ secure_start(struct way *way)
 	stream->fd.on_ready = on_securing_socket;
 	stream->tls = tls_stream_new(to->tls_context, stream->fd.fd, to->host);
 	if (stream->tls == NULL)
-		way_fail_soon(way, WAY_NO_CONNECTION, strerror(ENOMEM));
+		way_fail_soon(way, WAY_NO_CONNECTION, strerror(ENOMEM), NULL);
 	else
 		shake_hands(way);
 }

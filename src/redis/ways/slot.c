@@ -241,7 +241,8 @@ on_learn_due(void *arg)
 /* --- the kind ------------------------------------------------------------ */
 
 /* One command each: who stayed where ASK points would find a lock free that has
- * not migrated yet. */
+ * not migrated yet. While the former node owes a reply, the owner is asked once
+ * more, which names the next one again. */
 static struct way *
 asked(void *arg)
 {
@@ -249,8 +250,11 @@ asked(void *arg)
 	struct cluster_node *at = &slot->other_node;
 
 	if (at->port != slot->asked_node.port ||
-	    strcmp(at->host, slot->asked_node.host) != 0)
+	    strcmp(at->host, slot->asked_node.host) != 0) {
+		if (!way_is_idle(slot->other))
+			return slot->owner;
 		way_drop(slot->other);
+	}
 	*at = slot->asked_node;
 	return slot->other;
 }
