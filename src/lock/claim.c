@@ -74,43 +74,6 @@ key_is_placeable(const char *key)
 	return has_hash_tag(key) || (*key != '\0' && strchr(key, '}') == NULL);
 }
 
-/* --- waiters ---------------------------------------------------------- */
-
-bool
-waiter_parse(struct waiter *waiter, const char *name)
-{
-	const size_t token_at = strlen("x:");
-	const char *at;
-
-	if (*name == '\0' || kind_of(*name) == NULL || name[1] != ':')
-		return false;
-	at = name + token_at +
-	     strspn(name + token_at, "0123456789abcdefABCDEF-");
-	if (at != name + token_at + TOKEN_LENGTH || *at != ':')
-		return false;
-	waiter->kind = name[0];
-	memcpy(waiter->token, name + token_at, TOKEN_LENGTH);
-	waiter->token[TOKEN_LENGTH] = '\0';
-	waiter->pid = at + 1;
-	at = waiter->pid + strspn(waiter->pid, "0123456789");
-	waiter->host = at + 1;
-	return *at == '@';
-}
-
-struct waiter
-waiter_read(const char *name)
-{
-	struct waiter waiter;
-
-	if (!waiter_parse(&waiter, name))
-		return (struct waiter){.pid = "?", .host = "?"};
-	if (*waiter.pid == '@')
-		waiter.pid = "?";
-	if (*waiter.host == '\0')
-		waiter.host = "?";
-	return waiter;
-}
-
 /* --- a claim ----------------------------------------------------------- */
 
 /* In a cluster the helper keys may lie in another slot, mostly on another node.
