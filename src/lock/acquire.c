@@ -101,13 +101,16 @@ begin_try(struct lock *lock)
 enum lock_event
 acquire_send_try(struct lock *lock)
 {
+	struct request request;
 	int64_t ends_at;
 
 	if (lock->pace.again == AGAIN_NO && !begin_try(lock))
 		return ON_LATER;
 	ends_at = way_is_up(lock->link->way) ? try_ends_at(lock)
 					     : connect_ends_at(lock);
-	if (contact_ask(lock, request_try, lock_on_reply, ends_at + 1) == -1) {
+	request_try(&request, &lock->claim);
+	if (contact_send(lock->link, &request, lock_on_reply, ends_at + 1) ==
+	    -1) {
 		try_later(lock);
 		return ON_LATER;
 	}

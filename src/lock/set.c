@@ -179,14 +179,6 @@ release_one(struct set *set, struct lock *lock, int64_t keep_until)
 
 /* --- acquire ---------------------------------------------------------- */
 
-static void
-acquire_next(struct set *set, size_t at)
-{
-	set->at = at;
-	be_about(set, &set->locks[at]);
-	lock_order(&set->locks[at], ON_ACQUIRE);
-}
-
 /* A token is never used again after a loss, nor after a release that may still
  * be on its way. The next try only names that of a lock which was had: it may
  * have been renewed unheard, and would keep us out. Nothing is held here, and
@@ -248,12 +240,14 @@ step_acquiring(struct set *set)
 	if (!set->backing_out && (lost != NULL || current->failure != 0)) {
 		back_out(set);
 	} else if (!set->backing_out && lock_phase(current) == LOCK_HELD) {
-		if (set->at + 1 < set->count)
-			acquire_next(set, set->at + 1);
-		else if (is_fresh)
+		if (set->at + 1 < set->count) {
+			be_about(set, &set->locks[++set->at]);
+			lock_order(&set->locks[set->at], ON_ACQUIRE);
+		} else if (is_fresh) {
 			set_hold(set);
-		else if (left_ms <= 0)
+		} else if (left_ms <= 0) {
 			back_out(set);
+		}
 	}
 	if (set->backing_out && set_is_settled(set)) {
 		set->failure = current->failure;
@@ -270,10 +264,13 @@ set_acquire(struct set *set)
 {
 	set->state = LOCK_ACQUIRING;
 	set->backing_out = false;
-	if (set->rule->begin != NULL)
+	if (set->rule->begin != NULL) {
 		set->rule->begin(set);
-	else
-		acquire_next(set, 0);
+		return;
+	}
+	set->at = 0;
+	be_about(set, set->locks);
+	lock_order(set->locks, ON_ACQUIRE);
 }
 
 /* --- hold ------------------------------------------------------------- */
