@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/escape.h"
-#include "base/json.h"
 #include "base/mem.h"
+#include "base/row.h"
 #include "base/tty.h"
 
 enum { SEVERITY_WIDTH = 9, CHECK_WIDTH = 18 };
@@ -198,32 +198,36 @@ findings_print_summary(const struct findings *findings)
 void
 findings_print_json(const struct findings *findings, int status)
 {
-	const char *check, *separator = "";
+	struct row row = {.out = stdout};
+	const char *check;
 	size_t at = 0;
 
-	fputs("{\"findings\":[", stdout);
+	row_open(&row, "", '{');
+	row_open(&row, "findings", '[');
 	for (size_t i = 0; i < findings->count; i++) {
 		const struct finding *finding = &findings->list[i];
-		const char *remedy = finding->remedy;
 
-		printf("%s{\"subject\":", i > 0 ? "," : "");
-		json_string(stdout, finding->subject, JSON_WHOLE);
-		json_text(stdout, "check", finding->check);
-		json_text(stdout, "severity",
+		row_open(&row, "", '{');
+		row_string(&row, "subject", finding->subject);
+		row_string(&row, "check", finding->check);
+		row_string(&row, "severity",
 		    severities[severity_of(finding)].name);
-		json_text(stdout, "text", finding->text);
-		json_text_if_any(stdout, "remedy",
-		    remedy != NULL ? remedy : "");
-		putchar('}');
+		row_string(&row, "text", finding->text);
+		row_text(&row, NULL, "remedy", finding->remedy);
+		row_close(&row, '}');
 	}
-	printf("],\"errors\":%zu,\"warnings\":%zu,\"notes\":%zu,"
-	       "\"unknown\":[",
-	    findings_count(findings, FINDING_ERROR),
-	    findings_count(findings, FINDING_WARNING),
-	    findings_count(findings, FINDING_NOTE));
-	for (; (check = next_unknown(findings, &at)) != NULL; separator = ",") {
-		fputs(separator, stdout);
-		json_string(stdout, check, JSON_WHOLE);
-	}
-	printf("],\"status\":%d}\n", status);
+	row_close(&row, ']');
+	row_number(&row, NULL, "errors", true,
+	    (int64_t)findings_count(findings, FINDING_ERROR));
+	row_number(&row, NULL, "warnings", true,
+	    (int64_t)findings_count(findings, FINDING_WARNING));
+	row_number(&row, NULL, "notes", true,
+	    (int64_t)findings_count(findings, FINDING_NOTE));
+	row_open(&row, "unknown", '[');
+	while ((check = next_unknown(findings, &at)) != NULL)
+		row_string(&row, "", check);
+	row_close(&row, ']');
+	row_number(&row, NULL, "status", true, status);
+	row_close(&row, '}');
+	putchar('\n');
 }
