@@ -114,7 +114,7 @@ has_slot_moved(struct search_item *item)
 		return false;
 	redirect = cluster_redirect(error, &to);
 	if (redirect == CLUSTER_MOVED &&
-	    enquiry_has_node(&client->enquiry, &to))
+	    enquiry_find_node(&client->enquiry, &to) != -1)
 		return true;
 	if (redirect == CLUSTER_NONE && strncmp(error, "TRYAGAIN", 8) != 0)
 		return false;
