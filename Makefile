@@ -115,7 +115,7 @@ $(SCRIPTS).c: src/lock/script/embed.awk src/lock/limit.h $(LUA) \
 $(SCRIPTS).o: $(SCRIPTS).c
 	$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
--include $(wildcard $(B)/*/*.d $(B)/*/*/*.d $(B)/*/*/*/*.d)
+-include $(wildcard $(B)/*/*.d $(B)/src/*/*.d $(B)/src/*/*/*.d $(B)/tests/*/*.d)
 
 # Where a page of man/ is installed: that of section 7 in man7.
 PAGES := $(sort $(wildcard man/*.[157]))

@@ -8,7 +8,10 @@
 
 #include "base/mem.h"
 #include "base/num.h"
+#include "base/template.h"
 #include "redis/info.h"
+
+enum { TEXT_SIZE = 4096 }; /* with all values */
 
 /* --- facts -------------------------------------------------------------- */
 
@@ -78,47 +81,43 @@ applies(const struct judgement *row, const char *facts)
 	return true;
 }
 
-/* To be freed. */
-static char *
-fill_values(const char *text, const char *facts)
+/* The facts, and room for the value of one of them. */
+struct known {
+	const char *facts;
+	char value[FACT_SIZE];
+};
+
+static const char *
+find_fact(void *arg, const char *name, bool *many)
 {
-	char *filled = mem_strdup("");
+	struct known *known = arg;
 
-	while (*text != '\0') {
-		int plain = (int)strcspn(text, "{");
-		const char *named = text + plain + (text[plain] == '{');
-		int length = (int)strcspn(named, "}");
-		char name[FACT_SIZE], value[FACT_SIZE];
-
-		snprintf(name, sizeof(name), "%.*s", length, named);
-		info_text(facts, name, value, sizeof(value));
-		rows_put(&filled, "%.*s%s", plain, text, value);
-		text = named + length + (named[length] == '}');
-	}
-	return filled;
+	(void)many;
+	info_text(known->facts, name, known->value, sizeof(known->value));
+	return known->value;
 }
 
 size_t
 rows_judge(const struct judgement *rows, size_t count, int severity,
     const char *facts, struct findings *findings)
 {
+	struct known known = {.facts = facts};
 	const char *former = "";
 	size_t added = 0;
 
 	for (const struct judgement *row = rows; row < rows + count; row++) {
-		char *text, *remedy;
+		char text[TEXT_SIZE], remedy[TEXT_SIZE];
 
 		if (strcmp(row->check, former) == 0 || !applies(row, facts))
 			continue;
 		former = row->check;
 		if (row->severity < severity)
 			continue;
-		text = fill_values(row->text, facts);
-		remedy = fill_values(row->remedy, facts);
+		template_fill(row->text, find_fact, &known, text, sizeof(text));
+		template_fill(row->remedy, find_fact, &known, remedy,
+		    sizeof(remedy));
 		findings_add(findings, row->severity, row->check,
 		    *remedy != '\0' ? remedy : NULL, "%s", text);
-		free(text);
-		free(remedy);
 		added++;
 	}
 	return added;

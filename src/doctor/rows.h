@@ -20,7 +20,7 @@ struct judgement {
 	/* Terms, all of which must be true: "name" (it has a value),
 	 * "name=value" and "name<number"; '!' negates. */
 	char condition[80];
-	/* In both, {name} is its value. The remedy may be empty. */
+	/* Templates: {name} is its value. The remedy may be empty. */
 	char text[144];
 	char remedy[200];
 };

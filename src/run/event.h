@@ -159,7 +159,7 @@ enum event_outcome {
 struct event_row {
 	char word[20]; /* for programs; what it means may not change */
 	enum level level;
-	char message[112]; /* see event_text.c; empty: none */
+	char message[112]; /* a template (see event_text.c); empty: none */
 	/* Of a reason to end. */
 	enum event_outcome outcome;
 	int status;

@@ -1,16 +1,14 @@
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/escape.h"
 #include "base/exitcode.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "sink/event_fields.h"
 #include "sink/event_text.h"
-#include "sink/holder_text.h"
 #include "sink/hooks.h"
 #include "sink/sinks.h"
 
@@ -24,85 +22,6 @@ struct event_hook {
 	char said[MESSAGE_MAX];	  /* of the locks acquired or released so far */
 	char reason[MESSAGE_MAX]; /* of the reason to end that counts so far */
 };
-
-/* --- the environment of a hook ---------------------------------------- */
-
-static void
-hook_put(FILE *out, const char *name, const char *value)
-{
-	fprintf(out, "RLOCKRUN_%s=%s%c", name, value, '\0');
-}
-
-/* A hook must not have to fear a newline or an escape sequence from elsewhere.
- */
-static void
-hook_put_safe(FILE *out, const char *name, const char *value)
-{
-	fprintf(out, "RLOCKRUN_%s=", name);
-	while (*value != '\0') {
-		char text[ESCAPE_SIZE];
-		size_t length = escape_next(&value, ESCAPE_TEXT, text);
-
-		fwrite(text, 1, length, out);
-	}
-	putc('\0', out);
-}
-
-static void
-hook_put_ms(FILE *out, const char *name, int64_t ms)
-{
-	char text[24] = "";
-
-	if (ms >= 0)
-		snprintf(text, sizeof(text), "%" PRId64, ms);
-	hook_put(out, name, text);
-}
-
-/* One a line; nothing if none is known. */
-static void
-hook_put_of_locks(FILE *out, const struct facts *facts, const char *name,
-    size_t offset)
-{
-	bool any = false;
-
-	for (size_t i = 0; i < facts->opts->key_count; i++)
-		any = any || ((const char *)&facts->locks[i])[offset] != '\0';
-	fprintf(out, "RLOCKRUN_%s=", name);
-	for (size_t i = 0; any && i < facts->opts->key_count; i++)
-		fprintf(out, "%s%s", i > 0 ? "\n" : "",
-		    (const char *)&facts->locks[i] + offset);
-	putc('\0', out);
-}
-
-/* All of them are set, so that none is inherited, and the job's own are
- * removed. A rlockrun that a hook starts runs no hooks, lest it never ends. */
-static void
-hook_put_all(FILE *out, const struct facts *facts, const struct event *event)
-{
-	static const char fixed[] = "RLOCKRUN_HOOK=none\0"
-				    "RLOCKRUN_TOKEN\0RLOCKRUN_HELD\0"
-				    "RLOCKRUN_TTL_MS";
-	bool over = event->type == EVENT_ENDING || event->type == EVENT_ENDED;
-	char holder[HOLDER_TEXT_MAX] = "";
-
-	hook_put(out, "KEY", facts->opts->names);
-	hook_put_of_locks(out, facts, "SHORT_TOKEN",
-	    offsetof(struct facts_lock, token));
-	hook_put_of_locks(out, facts, "FENCE",
-	    offsetof(struct facts_lock, fence));
-	hook_put_of_locks(out, facts, "SERVER",
-	    offsetof(struct facts_lock, server));
-	hook_put(out, "LABEL", facts->opts->label);
-	hook_put_ms(out, "WAITED_MS", facts_waited_ms(facts));
-	hook_put_ms(out, "HELD_MS", facts_held_ms(facts));
-	if (event->holder != NULL && holder_is_known(event->holder))
-		holder_text_format(event->holder, holder, sizeof(holder));
-	hook_put_safe(out, "HOLDER", holder);
-	hook_put_ms(out, "STATUS",
-	    over ? event_shell_status(event->status) : -1);
-	hook_put(out, "REASON", over ? event_rows[event->ending].word : "");
-	fwrite(fixed, 1, sizeof(fixed), out);
-}
 
 static void
 send_entries(struct event_hook *state, size_t command, const char *entries,
@@ -125,9 +44,15 @@ static void
 hand_over_hooks(struct event_hook *state, enum opts_hook_event hook_event,
     const char *message, const struct event *event)
 {
+	/* The job's own are removed. A rlockrun that a hook starts runs no
+	 * hooks, lest it never ends. */
+	static const char fixed[] = "RLOCKRUN_HOOK=none\0"
+				    "RLOCKRUN_TOKEN\0RLOCKRUN_HELD\0"
+				    "RLOCKRUN_TTL_MS";
 	const struct opts *opts = state->facts->opts;
 	unsigned wanted = 0, bit = 1U << hook_event;
 	char *entries = NULL, text[MESSAGE_MAX];
+	struct event_fields fields;
 	size_t length = 0;
 	FILE *out;
 
@@ -136,12 +61,14 @@ hand_over_hooks(struct event_hook *state, enum opts_hook_event hook_event,
 	if (state->hooks.sock == -1 || !(wanted & bit))
 		return;
 	if (message == NULL)
-		event_text_format(event, opts, text, sizeof(text));
+		event_text_format(event, state->facts, text, sizeof(text));
+	event_fields_init(&fields, state->facts, event);
+	fields.hook = opts_hook_words[hook_event].text;
+	fields.message = message != NULL ? message : text;
 	out = open_memstream(&entries, &length);
 	if (out != NULL) {
-		hook_put(out, "EVENT", opts_hook_words[hook_event].text);
-		hook_put_safe(out, "MESSAGE", message != NULL ? message : text);
-		hook_put_all(out, state->facts, event);
+		event_fields_environment(&fields, out);
+		fwrite(fixed, 1, sizeof(fixed), out);
 	}
 	if (out == NULL || fclose(out) == EOF)
 		state->dropped++;
@@ -164,7 +91,7 @@ add_said(struct event_hook *state, const struct event *event)
 	snprintf(state->said + length, sizeof(state->said) - length, "%s",
 	    separator);
 	length += strlen(state->said + length);
-	event_text_format(event, state->facts->opts, state->said + length,
+	event_text_format(event, state->facts, state->said + length,
 	    sizeof(state->said) - length);
 }
 
@@ -201,7 +128,7 @@ on_ending(struct event_hook *state, const struct event *event)
 		hand_over_hooks(state, OPTS_HOOK_LOST, NULL, event);
 	if (outcome == EVENT_OUTCOME_REPLACED)
 		hand_over_hooks(state, OPTS_HOOK_REPLACED, NULL, event);
-	event_text_format(event, state->facts->opts, state->reason,
+	event_text_format(event, state->facts, state->reason,
 	    sizeof(state->reason));
 }
 
@@ -215,7 +142,7 @@ on_ended(struct event_hook *state, const struct event *event)
 	if (end.ending == ENDING_JOB)
 		end.type = EVENT_JOB_ENDED;
 	if (state->reason[0] == '\0')
-		event_text_format(&end, facts->opts, state->reason,
+		event_text_format(&end, facts, state->reason,
 		    sizeof(state->reason));
 	if (state->acquired > 0 && facts->freed_at != 0 &&
 	    !facts_say_lost(facts))

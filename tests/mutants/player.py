@@ -1,9 +1,11 @@
 """Plays mutants in a copy of the tree, and doubts the tests that fail."""
 from sandbox import OUT_OF_TIME
-from suites import storey_of, tests_of, units_of
+from suites import SIMULATED, storey_of, suites_of, units_of
 
 LIMIT_S = 1800  # a survivor is played by all suites of its storey
 ALONE_S = 120
+# Histories by their seeds: with all scenes at first, and before the suites.
+SOON, LATER = 300, 2000
 
 
 class Player:
@@ -16,7 +18,7 @@ class Player:
         """(what of the simulation and the unit tests fails on the program as it is, seconds).
         A suite is looked at when one of its tests fails."""
         self.must_build(units_of(storey))
-        simulated = self.sandbox.simulate()
+        simulated = self.sandbox.simulate(1, LATER, self.sandbox.scenes())
         if simulated.failure:
             return [("the program as it is", simulated.failure)], simulated.seconds
         outcome = self.sandbox.run(units_of(storey), LIMIT_S, go_on=True)
@@ -36,14 +38,22 @@ class Player:
             self.tree.restore(mutant)
 
     def judge(self, mutant, storey):
-        tests = tests_of(storey, mutant.path)
+        steps = [lambda: self.sandbox.simulate(1, SOON, self.sandbox.scenes()),
+                 lambda: self.sandbox.run(units_of(storey), LIMIT_S, ignored=self.broken)]
+        if storey in SIMULATED:
+            steps.append(lambda: self.sandbox.simulate(SOON + 1, LATER - SOON))
+        seconds = 0
+        for step in steps:
+            outcome = step()
+            seconds += outcome.seconds
+            if outcome.failure:
+                return True, f"noticed after {seconds:.0f} s: {outcome.failure}"
+        return self.judge_by_suites(mutant, storey, seconds)
+
+    def judge_by_suites(self, mutant, storey, seconds):
         ignored, doubts = set(self.broken), ""
-        simulated = self.sandbox.simulate()
-        seconds = simulated.seconds
-        if simulated.failure:
-            return True, f"noticed after {seconds:.0f} s: {simulated.failure}"
         while True:
-            outcome = self.sandbox.run(tests, LIMIT_S, ignored=ignored)
+            outcome = self.sandbox.run(suites_of(storey, mutant.path), LIMIT_S, ignored=ignored)
             seconds += outcome.seconds
             if not outcome.failure:
                 return False, f"survived {seconds:.0f} s{doubts}"

@@ -17,8 +17,7 @@ POLL_S = 0.5
 MOST_BYTES = 1 << 28  # of one file: a mutant may log without end
 MOST_PROCESSES = 1000  # the suites have some 400
 TEST_S = 120
-HISTORIES = "300"  # by the seeds from 1 on, and all scenes
-SIMULATION_S = 120
+SIMULATION_S = 120  # and 0.2 s more for each history
 JAIL = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc",
         "sh", "-c", '"$@"; exit $?', "sh"]
 OUT_OF_TIME = "out of time, although one test ends after the other"
@@ -62,22 +61,24 @@ class Sandbox:
             end(process)
             shutil.rmtree(scratch, ignore_errors=True)
 
-    def simulate(self):
+    def simulate(self, first, count, scenes=()):
         """Plays whole runs in virtual time: a failure is one by its seed, beyond doubt."""
         start = time.monotonic()
-        scenes = sorted(glob.glob(f"{self.folder}/tests/sim/scenes/*.txt"))
         process = subprocess.Popen(
-            [*JAIL, f"{self.build}/sim", "-f", "-j1", "1", HISTORIES, *scenes],
+            [*JAIL, f"{self.build}/sim", "-f", "-j1", str(first), str(count), *scenes],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             text=True, start_new_session=True, preexec_fn=bound)
         try:
-            said = process.communicate(timeout=SIMULATION_S)[0]
+            said = process.communicate(timeout=SIMULATION_S + 0.2 * count)[0]
             failure = said.splitlines()[0] if process.returncode else None
         except subprocess.TimeoutExpired:
             failure = "hangs"
         finally:
             end(process)
         return Outcome(failure and f"simulation: {failure}", None, time.monotonic() - start)
+
+    def scenes(self):
+        return sorted(glob.glob(f"{self.folder}/tests/sim/scenes/*.txt"))
 
     def environment(self, tests, name, scratch):
         environment = {key: value for key, value in os.environ.items()

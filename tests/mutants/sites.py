@@ -1,5 +1,6 @@
 """Where the source can be broken, and how: one change a mutant."""
 import bisect
+import collections
 import re
 
 from tokens import KEYWORDS, tokens_of
@@ -12,8 +13,9 @@ SWAPPED = {
 }
 LUA_SWAPPED = {**SWAPPED, "==": "~="}
 DROPPED = ("!", "not")
-# A leak shows to nobody before the process ends.
-KEPT_CALLS = ("free", "va_end", "va_start")
+# A leak shows to nobody before the process ends, but to the sanitizers.
+KEPT_CALLS = ("free", "value_free", "value_reader_free", "closedir", "freeaddrinfo",
+              "freeReplyObject", "va_end", "va_start")
 LARGE = 10
 
 
@@ -27,12 +29,17 @@ class Mutant:
         self.function = function_at(path, text, start)
         self.before = one_line(text[first:last])
         self.after = one_line(text[first:start] + new + text[end:last])
+        self.nth = 1  # of those of this function with this key
 
     def __str__(self):
         return f"{self.path}:{self.line} {self.function}"
 
     def key(self):
         return f"{self.path} {self.function}", self.before, self.after
+
+    def name(self):
+        """The same wherever the line is moved within its function."""
+        return " | ".join([*self.key(), str(self.nth)])
 
     def apply(self, text):
         return text[:self.start] + self.new + text[self.end:]
@@ -146,4 +153,9 @@ class Source:
 
 def mutants_of(root, path):
     with open(f"{root}/{path}", encoding="utf-8") as file:
-        return list(Source(path, file.read()).mutants())
+        mutants = list(Source(path, file.read()).mutants())
+    seen = collections.Counter()
+    for mutant in mutants:
+        seen[mutant.key()] += 1
+        mutant.nth = seen[mutant.key()]
+    return mutants

@@ -1,10 +1,11 @@
 """What a run of mutants has found so far, so that the same run goes on where it was
-stopped. It counts only while nothing is changed that is built or played."""
+stopped. It counts only while nothing is changed that is built or played, unless what was
+noticed before is to be believed."""
 import hashlib
 import json
 import os
 
-from sites import Mutant
+from sites import mutants_of
 
 UNPLAYED = ("equal", "README.md")
 
@@ -22,11 +23,13 @@ def digest_of(folders):
 
 
 class State:
-    """drawn: the mutants; results: number -> (whether it was noticed, how), of those that
+    """drawn: the mutants; results: name -> (whether it was noticed, how), of those that
     were played; control: storey -> (tests that fail as it is, seconds)."""
 
-    def __init__(self, path, *about):
+    def __init__(self, path, again, *about):
+        """again: of another source, or with other tests, what was noticed counts too."""
         self.path, self.about = path, [digest_of(["src", "tests"]), *map(str, about)]
+        self.again = again
         self.drawn, self.results, self.control = None, {}, {}
         try:
             with open(path, encoding="utf-8") as file:
@@ -36,20 +39,19 @@ class State:
 
     def load(self, kept):
         if kept["about"] != self.about:
+            self.results = {name: result for name, result in kept["results"].items()
+                            if self.again and result[0]}
             return
-        self.drawn = [self.mutant(*place) for place in kept["drawn"]]
-        self.results = {int(number): result for number, result in kept["results"].items()}
+        every = {mutant.name(): mutant for path in sorted(set(kept["paths"]))
+                 for mutant in mutants_of(".", path)}
+        self.drawn = [every[name] for name in kept["drawn"]]
+        self.results = kept["results"]
         self.control = {storey: ([tuple(test) for test in broken], seconds)
                         for storey, (broken, seconds) in kept["control"].items()}
 
-    @staticmethod
-    def mutant(path, start, end, new):
-        with open(path, encoding="utf-8") as file:
-            return Mutant(path, file.read(), start, end, new)
-
     def save(self):
-        places = [(one.path, one.start, one.end, one.new) for one in self.drawn]
         with open(f"{self.path}.new", "w", encoding="utf-8") as file:
-            json.dump({"about": self.about, "drawn": places, "results": self.results,
-                       "control": self.control}, file)
+            json.dump({"about": self.about, "paths": [one.path for one in self.drawn],
+                       "drawn": [one.name() for one in self.drawn],
+                       "results": self.results, "control": self.control}, file)
         os.replace(f"{self.path}.new", self.path)

@@ -116,6 +116,10 @@ test_picks(void)
 	    "2") "*4\r\n:100\r\n:199\r\n" NODE(B, "1")     \
 	    NODE("$1\r\n?\r\n", "3") "*3\r\n:200\r\n:16383\r\n" NODE(A, "1")
 
+#define BAD_SLOTS                                                      \
+	"*1\r\n*5\r\n:0\r\n:16383\r\n" NODE(A, "0") NODE(B, "65536") \
+	    "*1\r\n" A
+
 static void
 test_learning(void)
 {
@@ -133,6 +137,8 @@ test_learning(void)
 	ok(cluster_learn(&cluster, parse("*1\r\n*1\r\n:1\r\n")) == -1,
 	    "  from something else");
 	is_int((int64_t)cluster.count, 1, "  nothing was learnt");
+	cluster_learn(&cluster, parse(BAD_SLOTS));
+	is_int((int64_t)cluster.count, 1, "  nor from nodes without a port");
 	ok(cluster_learn(&cluster, slots) == 0, "  from an answer");
 	ok(cluster_learn(&cluster, slots) == 0, "  again");
 	is_int((int64_t)cluster.count, 5, "  each once");

@@ -21,6 +21,8 @@ static const struct opts opts = {.conflict_exit = 3,
     .keys = {{.name = "a"}, {.name = "b"}},
     .key_count = 2};
 
+static const struct facts of_opts = {.opts = &opts};
+
 static const struct holder_by by = {.host = "ci-3",
     .pid = "421",
     .label = "build \"4711\""};
@@ -53,7 +55,7 @@ is_filled_in(const struct event *event)
 {
 	char text[4096];
 
-	event_text_format(event, &opts, text, sizeof(text));
+	event_text_format(event, &of_opts, text, sizeof(text));
 	if (strpbrk(text, "{}[]<|>") == NULL && strstr(text, "  ") == NULL &&
 	    strstr(text, ": :") == NULL)
 		return true;
@@ -80,52 +82,53 @@ static void
 test_messages(void)
 {
 	static const struct opts no_keys = {.key_count = 0};
+	static const struct facts no_locks = {.opts = &no_keys};
 	struct event event = full_event(EVENT_WAITING, ENDING_NONE);
 	char text[4096], little[8];
 
-	event_text_format(&event, &opts, text, sizeof(text));
+	event_text_format(&event, &of_opts, text, sizeof(text));
 	is_text(text,
 	    "\"NAME\" is held by web-3 (pid 4121, deploy); waiting, position 3 "
 	    "in the queue",
 	    "a part with a known fact");
 	event.position = 1;
-	event_text_format(&event, &opts, text, sizeof(text));
+	event_text_format(&event, &of_opts, text, sizeof(text));
 	is_text(text, "\"NAME\" is held by web-3 (pid 4121, deploy); waiting",
 	    "the head of the queue gets no position");
-	event_text_format(&event, &opts, little, sizeof(little));
+	event_text_format(&event, &of_opts, little, sizeof(little));
 	is_text(little, "\"NAME\" ", "what does not fit is cut off");
 	event = full_event(EVENT_ENDING, ENDING_LOST);
-	event_text_format(&event, &opts, text, sizeof(text));
+	event_text_format(&event, &of_opts, text, sizeof(text));
 	is_text(text, "\"NAME\" was lost: WHY; stopping the job",
 	    "what follows");
 	event = full_event(EVENT_ENDING, ENDING_OVERTAKEN);
-	event_text_format(&event, &opts, text, sizeof(text));
+	event_text_format(&event, &of_opts, text, sizeof(text));
 	is_text(text,
 	    "\"NAME\" was overtaken by \"build \\\"4711\\\"\" on ci-3; "
 	    "stopping the job",
 	    "another run, by its label");
 	event.by = &unlabelled;
-	event_text_format(&event, &opts, text, sizeof(text));
+	event_text_format(&event, &of_opts, text, sizeof(text));
 	is_text(text,
 	    "\"NAME\" was overtaken by pid 421 on ci-3; stopping the job",
 	    "  or by its pid");
 	event = full_event(EVENT_ENDING, ENDING_LOST);
 	event.then = EVENT_THEN_NOTHING;
-	event_text_format(&event, &opts, text, sizeof(text));
+	event_text_format(&event, &of_opts, text, sizeof(text));
 	is_text(text, "\"NAME\" was lost: WHY", "nothing follows");
 	event = full_event(EVENT_NO_REPLY, ENDING_NONE);
 	event.name = NULL;
-	event_text_format(&event, &opts, text, sizeof(text));
+	event_text_format(&event, &of_opts, text, sizeof(text));
 	is_text(text, "\"a\", \"b\": WHY; trying again",
 	    "all locks by default");
-	event_text_format(&event, &no_keys, text, sizeof(text));
+	event_text_format(&event, &no_locks, text, sizeof(text));
 	is_text(text, "WHY; trying again", "an unknown fact at the start");
 	event = full_event(EVENT_RENEWED, ENDING_NONE);
-	event_text_format(&event, &opts, text, sizeof(text));
+	event_text_format(&event, &of_opts, text, sizeof(text));
 	is_text(text, "", "an event without a message");
 	event = full_event(EVENT_JOB_ENDED, ENDING_NONE);
 	event.status = -9;
-	event_text_format(&event, &opts, text, sizeof(text));
+	event_text_format(&event, &of_opts, text, sizeof(text));
 	is_text(text, "\"NAME\": the job ended with status 137 (signal 9)",
 	    "a signal as a shell shows it");
 }
@@ -165,7 +168,7 @@ test_numbers(void)
 
 		event.then = EVENT_THEN_NOTHING;
 		event.count = event.permits = cases[i].number;
-		event_text_format(&event, &opts, text, sizeof(text));
+		event_text_format(&event, &of_opts, text, sizeof(text));
 		is_text(text, cases[i].text, "a number in a message");
 	}
 }
@@ -184,12 +187,12 @@ test_durations(void)
 		struct event event = full_event(EVENT_HELD_LONG, ENDING_NONE);
 
 		event.ms = cases[i].ms;
-		event_text_format(&event, &opts, text, sizeof(text));
+		event_text_format(&event, &of_opts, text, sizeof(text));
 		snprintf(wanted, sizeof(wanted),
 		    "\"NAME\" has been held for %s", cases[i].text);
 		is_text(text, wanted, "a duration in a message");
 		event.name = NULL;
-		event_text_format(&event, &opts, text, sizeof(text));
+		event_text_format(&event, &of_opts, text, sizeof(text));
 		snprintf(wanted, sizeof(wanted),
 		    "\"a\", \"b\" have been held for %s", cases[i].text);
 		is_text(text, wanted, "of two locks");
@@ -205,7 +208,7 @@ check_name(struct event event, const char *name, const char *quoted)
 {
 	char text[4096], wanted[8192], *end = wanted;
 
-	event_text_format(&event, &opts, text, sizeof(text));
+	event_text_format(&event, &of_opts, text, sizeof(text));
 	for (const char *rest = text; *rest != '\0';) {
 		size_t length = strncmp(rest, "\"NAME\"", 6) == 0      ? 6
 				: strncmp(rest, "\"COMMAND\"", 9) == 0 ? 9
@@ -218,7 +221,7 @@ check_name(struct event event, const char *name, const char *quoted)
 	}
 	*end = '\0';
 	event.name = event.command = name;
-	event_text_format(&event, &opts, text, sizeof(text));
+	event_text_format(&event, &of_opts, text, sizeof(text));
 	is_text(text, wanted, "a tricky name");
 	ok(strstr(wanted, "NAME") == NULL && strstr(wanted, "COMMAND") == NULL,
 	    "  all names are quoted");
@@ -567,7 +570,7 @@ ends_with_not_started(const struct event *event)
 	char text[4096];
 	size_t length;
 
-	event_text_format(event, &opts, text, sizeof(text));
+	event_text_format(event, &of_opts, text, sizeof(text));
 	length = strlen(text);
 	return length > strlen(NOT_STARTED) &&
 	       strstr(text, NOT_STARTED) == text + length - strlen(NOT_STARTED);

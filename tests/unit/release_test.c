@@ -108,6 +108,10 @@ static const struct scripted_row renewals[] = {
 	"start granted +11500 release 3:silent 4:freed",
 	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
 	"=releasing drop-again release =released:freed"),
+    ROW("nor is, when the first had failed before", "",
+	"start granted +11500 2:silent release 4:freed",
+	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
+	"drop drop-again release =releasing =released:freed"),
     ROW("a lock that is kept waits for both: one might lengthen it", "",
 	"start granted +11500 keep4000 release 2:renewed 3:renewed 4:kept",
 	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "

@@ -149,6 +149,36 @@ test_answers(void)
 	set_fini(&set);
 }
 
+/* The releases are out; so many servers have answered before. */
+static void
+release(size_t answered)
+{
+	begin(&rule_majority, 3);
+	LEASES(10, 9, 8);
+	set.state = LOCK_RELEASING;
+	for (size_t i = 0; i < set.count; i++) {
+		set.locks[i].state = AT_FREE;
+		set.locks[i].why.answered = i < answered;
+	}
+	set_step(&set);
+}
+
+static void
+test_releases(void)
+{
+	release(0);
+	is_int(set.state, LOCK_RELEASING, "no release is answered: it waits");
+	ok(!set.answered, "  no server answers");
+	is_text(set.error, "no majority of 3 servers: ; ; ", "  it is said why");
+	set.locks[0].state = set.locks[1].state = AT_DONE;
+	set_step(&set);
+	ok(set.answered, "  until two of three have");
+	set_fini(&set);
+	release(2);
+	ok(set.answered, "two of three had answered before");
+	set_fini(&set);
+}
+
 /* Whether a server that has lost the lock is asked for it again, after these
  * have renewed it. */
 static bool
@@ -187,6 +217,7 @@ main(void)
 	test_leases();
 	test_losses();
 	test_answers();
+	test_releases();
 	test_planting();
 	loop_fini(&loop);
 	return tap_done();

@@ -1,10 +1,10 @@
-/* Small objects are cut from large chunks. Their sizes are powers of two, and
- * one that is freed is kept for the next of its size. Others are mapped. */
+/* An object has a size that is a power of two. Small ones are cut from large
+ * chunks, and one that is freed is kept for the next of its size; each large
+ * one is mapped by itself. */
 #include "redis/tls/tls_memory.h"
 
 #include <openssl/crypto.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -12,37 +12,18 @@ enum { CHUNK_SIZE = 256 * 1024, SMALLEST = 5, LARGEST = 15 };
 
 struct object {
 	union {
-		size_t room;	     /* while it is used: of bytes */
+		int power;	     /* while it is used */
 		struct object *next; /* while it is not */
 	};
 	_Alignas(max_align_t) char bytes[];
 };
 
-struct memory {
-	struct object *unused[LARGEST + 1];
-	char *chunk, *end;
-};
-
 /* NOLINTNEXTLINE(*-avoid-non-const-global-variables): of this process */
-static struct memory memory;
-
-/* Above LARGEST: mapped by itself. */
-static size_t
-power_of(size_t room)
-{
-	size_t power = SMALLEST;
-
-	while (power <= LARGEST &&
-	       room > ((size_t)1 << power) - sizeof(struct object))
-		power++;
-	return power;
-}
-
-static struct object *
-object_of(void *bytes)
-{
-	return (struct object *)((char *)bytes - sizeof(struct object));
-}
+static struct {
+	struct object *unused[LARGEST + 1];
+	char *chunk;
+	size_t left; /* of the chunk */
+} memory;
 
 /* One call instead of a page fault for each page: nearly all are used. */
 static void *
@@ -55,45 +36,40 @@ map(size_t size)
 }
 
 /* The rest of the former chunk stays unused. */
-static struct object *
+static void *
 cut_object(size_t size)
 {
-	char *object;
-
-	if ((size_t)(memory.end - memory.chunk) < size) {
-		char *chunk = map(CHUNK_SIZE);
-		if (chunk == NULL)
+	if (memory.left < size) {
+		memory.chunk = map(CHUNK_SIZE);
+		memory.left = memory.chunk == NULL ? 0 : CHUNK_SIZE;
+		if (memory.chunk == NULL)
 			return NULL;
-		memory.chunk = chunk;
-		memory.end = chunk + CHUNK_SIZE;
 	}
-	object = memory.chunk;
-	memory.chunk += size;
-	return (struct object *)object;
+	memory.left -= size;
+	return memory.chunk + memory.left;
 }
 
 static void *
 allocate(size_t size, const char *file, int line)
 {
-	size_t power = power_of(size);
 	struct object *object;
+	int power = SMALLEST;
 
 	(void)file;
 	(void)line;
-	if (power > LARGEST) {
-		object =
-		    size > PTRDIFF_MAX ? NULL : map(sizeof(*object) + size);
-	} else {
-		size = ((size_t)1 << power) - sizeof(*object);
-		object = memory.unused[power];
-		if (object != NULL)
-			memory.unused[power] = object->next;
-		else
-			object = cut_object((size_t)1 << power);
-	}
+	if (size > PTRDIFF_MAX / 2)
+		return NULL;
+	while (size > ((size_t)1 << power) - sizeof(*object))
+		power++;
+	if (power > LARGEST)
+		object = map((size_t)1 << power);
+	else if ((object = memory.unused[power]) != NULL)
+		memory.unused[power] = object->next;
+	else
+		object = cut_object((size_t)1 << power);
 	if (object == NULL)
 		return NULL;
-	object->room = size;
+	object->power = power;
 	return object->bytes;
 }
 
@@ -101,16 +77,16 @@ static void
 release_object(void *bytes, const char *file, int line)
 {
 	struct object *object;
-	size_t power;
+	int power;
 
 	(void)file;
 	(void)line;
 	if (bytes == NULL)
 		return;
-	object = object_of(bytes);
-	power = power_of(object->room);
+	object = (struct object *)bytes - 1;
+	power = object->power;
 	if (power > LARGEST) {
-		munmap(object, sizeof(*object) + object->room);
+		munmap(object, (size_t)1 << power);
 		return;
 	}
 	object->next = memory.unused[power];
@@ -120,16 +96,20 @@ release_object(void *bytes, const char *file, int line)
 static void *
 reallocate(void *bytes, size_t size, const char *file, int line)
 {
-	size_t room = bytes == NULL ? 0 : object_of(bytes)->room;
+	size_t room;
 	void *moved;
 
-	if (bytes != NULL && size <= room)
+	if (bytes == NULL)
+		return allocate(size, file, line);
+	room = ((size_t)1 << ((struct object *)bytes - 1)->power) -
+	       sizeof(struct object);
+	if (size <= room)
 		return bytes;
 	moved = allocate(size, file, line);
-	if (moved != NULL && bytes != NULL)
-		memcpy(moved, bytes, room);
-	if (moved != NULL)
-		release_object(bytes, file, line);
+	if (moved == NULL)
+		return NULL;
+	memcpy(moved, bytes, room);
+	release_object(bytes, file, line);
 	return moved;
 }
 

@@ -1,0 +1,93 @@
+/* What is read of a process, in a folder that stands for /proc. */
+#include "job/process.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tap.h"
+
+#define STAT "(a) b) S 5 6 7 0 -1 0 0 0 0 0 1 2 0 0 20 0 3 0 44 0\n"
+#define QUIET "Name:\ta\nSigBlk:\t0\nSigIgn:\t0\nSigCgt:\t0\n"
+
+static char folder[] = "/tmp/process-XXXXXX";
+static int proc;
+
+static void
+put(pid_t pid, const char *name, const char *text)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "%d", (int)pid);
+	mkdirat(proc, path, 0700);
+	snprintf(path, sizeof(path), "%d/%s", (int)pid, name);
+	fd = openat(proc, path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	if (fd == -1 || write(fd, text, strlen(text)) == -1)
+		abort();
+	close(fd);
+}
+
+static void
+test_stat(void)
+{
+	struct process process = {.pid = 0};
+
+	put(4, "stat", "4 " STAT);
+	ok(process_read(proc, 4, &process), "a process");
+	is_int(process.state, 'S', "  its state");
+	is_int(process.parent, 5, "  its parent");
+	is_int(process.group, 6, "  its group");
+	is_int(process.threads, 3, "  its threads");
+	is_int((int64_t)process.started, 44, "  its start");
+	ok(!process_read(proc, 3, &process), "none");
+	put(4, "stat", "");
+	ok(!process_read(proc, 4, &process), "one that ends meanwhile");
+	put(4, "stat", "4 (a");
+	ok(!process_read(proc, 4, &process), "half a text");
+	put(4, "stat", "4 (a) ");
+	ok(!process_read(proc, 4, &process), "one without a state");
+	is_int(process.parent, 5, "  nothing is changed");
+}
+
+static void
+test_signals(void)
+{
+	static const struct {
+		const char *text, *what;
+		bool expected;
+	} rows[] = {
+	    {QUIET, "it takes the default action", true},
+	    {"SigBlk:\t0\n", "a text without the signals", false},
+	    {"\nSigBlk:\t4000\nSigIgn:\t0\nSigCgt:\t0\n", "blocked", false},
+	    {"\nSigBlk:\t0\nSigIgn:\t4000\nSigCgt:\t0\n", "ignored", false},
+	    {"\nSigBlk:\t0\nSigIgn:\t0\nSigCgt:\t4000\n", "caught", false},
+	    {"\nSigBlk:\t2000\nSigIgn:\t8000\nSigCgt:\t0\n", "others", true},
+	    {"", "nothing", false},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		put(4, "status", rows[i].text);
+		is_int(process_takes_default(proc, 4, 15), rows[i].expected,
+		    rows[i].what);
+	}
+	put(4, "status", QUIET);
+	ok(process_takes_default(proc, 4, 15), "  again");
+	ok(!process_takes_default(proc, 3, 15), "no process");
+}
+
+int
+main(void)
+{
+	char command[64];
+
+	if (mkdtemp(folder) == NULL)
+		return 1;
+	proc = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	test_stat();
+	test_signals();
+	snprintf(command, sizeof(command), "rm -r %s", folder);
+	ok(system(command) == 0, "removed");
+	return tap_done();
+}
