@@ -17,7 +17,7 @@ struct replica {
 	char host[CLUSTER_HOST_SIZE], label[CLUSTER_LABEL_SIZE];
 	int port;
 	char *facts; /* NULL: not reached */
-	struct check_offset clock;
+	struct offset clock;
 };
 
 struct replicas {
@@ -69,12 +69,11 @@ ask_replica(const struct visit *primary, struct replica *replica)
 	visit.findings->subject = replica->label;
 	enquiry_begin(&visit.enquiry, &endpoint, NULL);
 	if (check_contact_measure(&visit) && check_server_ask(&visit)) {
-		replica->clock = check_contact_offset(&visit.samples);
+		replica->clock = visit.clock.best;
 		replica->facts = visit.facts;
-	} else {
-		free(visit.facts);
+		visit.facts = NULL;
 	}
-	enquiry_end(&visit.enquiry);
+	visit_end(&visit);
 }
 
 static void
@@ -95,7 +94,7 @@ find_replicas(struct replicas *replicas)
 	rows_put(&facts, "named:%zu\ncount:%" PRId64 "\n", replicas->count,
 	    count);
 	if ((int64_t)replicas->count < count)
-		rows_judge("replicas", FINDING_OK, facts, primary->findings);
+		rows_judge("replicas", facts, primary->findings);
 	free(facts);
 	for (size_t i = 0; i < replicas->count; i++)
 		ask_replica(primary, &replicas->list[i]);
@@ -165,15 +164,15 @@ judge_worth(const struct replicas *replicas, const struct replica *replica)
 	rows_put_flag(&facts, "passed_over",
 	    wanted > 0 && replica->facts != NULL &&
 		rank(replica, by_sentinel) < best);
-	rows_judge("replica promotion", FINDING_OK, facts, primary->findings);
+	rows_judge("replica promotion", facts, primary->findings);
 	free(facts);
 }
 
 /* Its expiry times are those of the primary's clock. */
 static void
-put_clock(const struct visit *primary, struct replica *replica)
+put_difference(const struct visit *primary, struct replica *replica)
 {
-	struct check_offset clock = check_contact_offset(&primary->samples);
+	struct offset clock = primary->clock.best;
 	int64_t ahead_us = replica->clock.us - clock.us;
 	int64_t doubt_us = clock.error_us + replica->clock.error_us;
 
@@ -204,17 +203,15 @@ check_replicas(struct visit *visit)
 		judge_worth(&replicas, replica);
 		if (replica->facts == NULL)
 			continue;
-		if (rows_judge("replica", FINDING_NOTE, replica->facts,
-			findings) == 0 ||
+		findings->least = FINDING_NOTE;
+		if (rows_judge("replica", replica->facts, findings) == 0 ||
 		    !info_is(replica->facts, "loading", "1"))
-			rows_judge("kept", FINDING_NOTE, replica->facts,
-			    findings);
-		put_clock(visit, replica);
-		rows_judge("replica clock", FINDING_OK, replica->facts,
-		    findings);
+			rows_judge("kept", replica->facts, findings);
+		findings->least = FINDING_OK;
+		put_difference(visit, replica);
+		rows_judge("replica clock", replica->facts, findings);
 		if (findings->count == before)
-			rows_judge("replica good", FINDING_OK, replica->facts,
-			    findings);
+			rows_judge("replica good", replica->facts, findings);
 	}
 	for (size_t i = 0; i < replicas.count; i++)
 		free(replicas.list[i].facts);
