@@ -86,11 +86,12 @@ check_contact_measure(struct visit *visit)
 static void
 put_round_trip(char **facts, const struct clock *clock, int64_t ttl_ms)
 {
+	int64_t median_us = clock->took_us[clock->count / 2];
 	int64_t longest_us = clock->took_us[clock->count - 1];
 
 	rows_put(facts, "trips:%zu\nmedian:%.2f\nlongest:%.2f\nttl:%g\n",
-	    clock->count, (double)clock->took_us[clock->count / 2] / 1000,
-	    (double)longest_us / 1000, (double)ttl_ms / 1000);
+	    clock->count, (double)median_us / 1000, (double)longest_us / 1000,
+	    (double)ttl_ms / 1000);
 	rows_put_flag(facts, "slow",
 	    longest_us > votes_patience_ms(ttl_ms) * 1000);
 }
