@@ -44,21 +44,34 @@ FLAGS_static = -fno-pie -ffile-prefix-map=$(CURDIR)=. $(if $(filter i386,$(OTHER
 # Not position-independent: relocating OpenSSL's tables would take a fifth of a run.
 LINK_static := -static -no-pie
 
-# Asked once, and not before a recipe needs it: pkg-config may still have to be
-# installed. We include <hiredis/...>, some versions' flags mean <...>.
-pkg = $(or $(shell $(PKG_CONFIG) $(1) hiredis),$(error \
-	hiredis not found, `packaging/deps.sh build` installs it))
-HIREDIS_CFLAGS = $(eval HIREDIS_CFLAGS := $$(filter-out -isystem/usr/include,$$(patsubst \
-	-I%,-isystem%,$$(patsubst %/hiredis,%,$$(call pkg,--cflags)))))$(HIREDIS_CFLAGS)
-HIREDIS_LIBS = $(eval HIREDIS_LIBS := $$(call pkg,--libs))$(HIREDIS_LIBS)
-HIREDIS_ARCHIVE := -l:libhiredis.a
 # static: hiredis is a part of the program, and each run loads one library less.
 # shared: for distributions, which replace libraries, and for `make faults`, which
-# needs calls of a library. By default static, if the linker finds the archive.
-HIREDIS ?= $(if $(filter faults,$(VARIANT)),shared,$(shell $(CC) -r -nostdlib -o /dev/null \
-	$(filter -L%,$(HIREDIS_LIBS)) $(HIREDIS_ARCHIVE) >/dev/null 2>&1 && echo static || echo shared))
-# dlopen(3), before glibc 2.34.
-LIBS = $(if $(filter static,$(HIREDIS)),$(HIREDIS_LIBS:-lhiredis=$(HIREDIS_ARCHIVE)),$(HIREDIS_LIBS)) -ldl
+# needs calls of a library. Without a value: static, if the linker finds the archive.
+HIREDIS ?=
+# loaded, if there is no value: OpenSSL is loaded when a URL asks for TLS, and no other
+# run pays for it. linked: for packagers whose tools know a package by what it links.
+TLS ?=
+refuse = $(if $(filter-out $(2),$($(1))),$(error $(1)=$($(1)) is neither $(subst $() , nor ,$(2))))
+$(call refuse,HIREDIS,static shared)$(call refuse,TLS,loaded linked)
+
+# Asked once, and not before a recipe needs it: pkg-config may still have to be
+# installed. We include <hiredis/...>, some versions' flags mean <...>.
+pkg = $(or $(shell $(PKG_CONFIG) $(1) $(2)),$(error \
+	$(2) not found, `packaging/deps.sh build` installs it))
+HIREDIS_CFLAGS = $(eval HIREDIS_CFLAGS := $$(filter-out -isystem/usr/include,$$(patsubst \
+	-I%,-isystem%,$$(patsubst %/hiredis,%,$$(call pkg,--cflags,hiredis)))))$(HIREDIS_CFLAGS)
+HIREDIS_LIBS = $(eval HIREDIS_LIBS := $$(call pkg,--libs,hiredis))$(HIREDIS_LIBS)
+HIREDIS_ARCHIVE := -l:libhiredis.a
+find_archive = $(shell $(CC) -r -nostdlib -o /dev/null $(filter -L%,$(HIREDIS_LIBS)) \
+	$(HIREDIS_ARCHIVE) >/dev/null 2>&1 && echo static)
+HIREDIS_TAKEN = $(eval HIREDIS_TAKEN := $$(or \
+	$$(filter shared,$$(or $$(HIREDIS),$$(VARIANT:faults=shared))),$$(find_archive),$$(if \
+	$$(HIREDIS),$$(error HIREDIS=static, but the linker finds no libhiredis.a),shared)))$(HIREDIS_TAKEN)
+OPENSSL_TAKEN = $(if $(filter static,$(VARIANT)),static build,$(if \
+	$(filter linked,$(TLS)),linked,loaded when a URL asks for TLS))
+# dlopen(3) and threads, before glibc 2.34.
+LIBS = $(if $(filter static,$(HIREDIS_TAKEN)),$(HIREDIS_LIBS:-lhiredis=$(HIREDIS_ARCHIVE)),$(HIREDIS_LIBS)) \
+	$(if $(filter linked,$(TLS)),$(call pkg,--libs,libssl libcrypto)) -ldl -lpthread
 
 # `make static` uses musl, with which a program starts sooner than with glibc, and
 # OpenSSL and hiredis that packaging/static/libraries.sh compiled for it.
@@ -66,22 +79,27 @@ MUSL_CC ?= $(if $(OTHER),$(CURDIR)/build/cross/$(OTHER)/bin/)musl-gcc
 LIBRARIES ?= $(CURDIR)/build/libraries$(OTHER:%=-%)
 ifeq ($(VARIANT),static)
 CC := $(MUSL_CC)
+override TLS := linked
+HIREDIS_TAKEN := static
 HIREDIS_CFLAGS := -isystem $(LIBRARIES)/include
 LIBS := $(addprefix $(LIBRARIES)/lib/lib,hiredis.a ssl.a crypto.a)
 STAMP := $(LIBRARIES)/stamp
 endif
 
-DIALECT = -std=c11 -D_GNU_SOURCE -DRLOCKRUN_VERSION='"$(VERSION)"' -Isrc $(HIREDIS_CFLAGS)
+DIALECT = -std=c11 -D_GNU_SOURCE -DRLOCKRUN_VERSION='"$(VERSION)"' \
+	-DRLOCKRUN_HIREDIS='"$(HIREDIS_TAKEN) library"' -DRLOCKRUN_OPENSSL='"$(OPENSSL_TAKEN)"' \
+	-Isrc $(HIREDIS_CFLAGS)
 ALL_CFLAGS = $(DIALECT) -MMD -MP -Wall -Wextra -Wshadow -Wconversion -Wformat=2 \
 	-Wstrict-prototypes -Wmissing-prototypes $(if $(WERROR),-Werror) \
 	-fstack-protector-strong -fPIE $(FLAGS_$(VARIANT)) $(CPPFLAGS) $(CFLAGS)
 ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(LINK_$(VARIANT)) $(CFLAGS) $(LDFLAGS)
 
 # What only `make static` has, and what it has not.
-STATIC_SRC := $(addprefix src/redis/,tls/tls_linked.c tls/tls_memory.c names/resolve_getent.c)
-SHARED_SRC := $(addprefix src/redis/,tls/tls_loaded.c names/resolve_libc.c)
+STATIC_SRC := $(addprefix src/redis/,tls/tls_static.c tls/tls_memory.c names/resolve_getent.c)
+SYSTEM_SRC := $(addprefix src/redis/,tls/tls_system.c names/resolve_libc.c)
 ALL_SRC := $(wildcard src/*/*.c src/*/*/*.c)
-SRC := $(filter-out $(if $(filter static,$(VARIANT)),$(SHARED_SRC),$(STATIC_SRC)),$(ALL_SRC))
+SRC := $(filter-out $(if $(filter static,$(VARIANT)),$(SYSTEM_SRC),$(STATIC_SRC)) \
+	src/redis/tls/tls_$(if $(filter linked,$(TLS)),loaded,linked).c,$(ALL_SRC))
 LUA := $(wildcard src/*/script/*.lua)
 SCRIPTS := $(B)/src/lock/scripts
 OBJ := $(SRC:%.c=$(B)/%.o) $(SCRIPTS).o
@@ -89,7 +107,7 @@ OBJ := $(SRC:%.c=$(B)/%.o) $(SCRIPTS).o
 # Our own sub-makes use all cores unless the user said how many.
 PARALLEL = --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$$(nproc))
 
-all: $(B)/rlockrun ## build build/release/rlockrun (default)
+all: $(B)/rlockrun ## build build/release/rlockrun (HIREDIS=shared|static TLS=loaded|linked)
 
 static: libraries ## build build/static/rlockrun, which runs on any Linux (ARCH=arm64...)
 	@$(MAKE) $(PARALLEL) -s VARIANT=static all
@@ -100,7 +118,16 @@ libraries:
 	@MUSL_CC=$(MUSL_CC) packaging/static/libraries.sh $(LIBRARIES) $(OTHER)
 
 $(B)/rlockrun: $(OBJ)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+	$(CC) $(ALL_LDFLAGS) -o $@ $(OBJ) $(LIBS)
+	@echo '$@: hiredis: $(HIREDIS_TAKEN) library; OpenSSL: $(OPENSSL_TAKEN)'
+
+# With another choice of libraries these are made anew.
+$(B)/src/redis/value.o $(B)/src/redis/tls/tls.o $(B)/rlockrun: $(B)/taken
+$(B)/taken: FORCE
+	@mkdir -p $(@D)
+	@echo '$(HIREDIS_TAKEN), $(OPENSSL_TAKEN)' | cmp -s - $@ || \
+	    echo '$(HIREDIS_TAKEN), $(OPENSSL_TAKEN)' >$@
+FORCE:
 
 $(B)/%.o: %.c Makefile $(STAMP)
 	@mkdir -p $(@D)
@@ -184,6 +211,6 @@ help-all: ## all targets
 list = sed -n 's/^\([a-z-]*\):.*\#\# /\1 /p' $(1) | while read -r target text; do \
 	printf '  %-15s %s\n' "$$target" "$$text"; done
 
-.PHONY: all static libraries install uninstall demo check fmt lint clean help help-all
+.PHONY: FORCE all static libraries install uninstall demo check fmt lint clean help help-all
 .SECONDARY:
 .DELETE_ON_ERROR:

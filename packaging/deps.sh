@@ -2,7 +2,7 @@
 # Installs the packages that are missing for building, the demo, the tests or the
 # linters:
 #
-#     packaging/deps.sh build|static|release|image|sign|demo|check|valgrind|matrix|machines|fuzz|faults|mutants|bench|sim|model|lint|deb|site...
+#     packaging/deps.sh build|static|release|image|sign|demo|check|valgrind|matrix|machines|fuzz|faults|mutants|bench|sim|model|lint|deb|site|look...
 #     packaging/deps.sh amd64|arm64|armhf|i386|s390x...    # compilers for these
 #     packaging/deps.sh --missing check...    # only prints what is missing, in a line
 #
@@ -19,6 +19,7 @@ for mode; do
 	case $mode in
 	static | fuzz | lint | deb | valgrind) modes="$modes build" ;;
 	release) modes="$modes build static" ;;
+	look) modes="$modes site" ;;
 	demo) modes="$modes build" ;;
 	bench | sim | faults) modes="$modes build demo" ;;
 	check) modes="$modes build demo deb" ;;

@@ -34,6 +34,6 @@ deb: ## a Debian package of the working tree, in build/
 
 site: ## the book and the manual pages as HTML: build/site/index.html
 	@packaging/deps.sh site
-	@packaging/site.sh build/site
+	@packaging/site.py build/site
 
 .PHONY: dist release image sign release-all deb site

@@ -36,7 +36,7 @@ PLAYED := $(PLAYED_TESTS:%=$(B)/tests/unit/%_test)
 $(filter-out $(PLAYED),$(UNIT)) $(FUZZ): %: %.o $(filter-out $(B)/src/app/main.o,$(OBJ))
 $(B)/tests/unit/tls_memory_test: $(B)/src/redis/tls/tls_memory.o
 $(filter-out $(PLAYED),$(UNIT)) $(FUZZ):
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+	$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS)
 
 FETCHED = $(CLIENTS) $(PROMTOOL) $(POSTGRESQL) $(CRON)
 
@@ -113,7 +113,8 @@ helpers: $(HELPERS)
 SIM_WRAPS := clock_arm clock_epoch clock_gettime clock_now clock_now_us clock_timer close dup2 \
 	events_emit exit file_write gethostname getpid getrandom getuid isatty poll_wait prctl \
 	signals_die signals_init signals_next socket_address socket_close socket_connect \
-	socket_error socket_open socket_read socket_write terminal_is_controlling time write
+	socket_error socket_open socket_read socket_write terminal_is_controlling time write \
+	writer_start
 SIM_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard tests/sim/*.c))
 TABLES_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard tests/tables/*.c))
 $(SIM_OBJ) $(TABLES_OBJ) $(PLAYED:=.o): DIALECT += -Itests/sim -Itests/tables \
@@ -207,6 +208,7 @@ mutants: ## break the program in one place at a time (SEED= COUNT=100 ONLY=FILE)
 	@packaging/deps.sh mutants sim
 	@$(MAKE) $(PARALLEL) -s all $(B)/sim $(UNIT) $(HELPERS)
 	-@$(MAKE) $(PARALLEL) -s -k $(CLIENTS)
+	@$(MAKE) $(PARALLEL) -s VARIANT=faults all
 	@packaging/server.sh $(B)/bin
 	@tests/mutants/run
 

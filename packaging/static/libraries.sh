@@ -131,7 +131,7 @@ without='shared pic module dso engine legacy tests makedepend autoload-config de
 	aria bf blake2 camellia cast cmac des dsa ec2m gost idea md4 mdc2 ocb rc2 rc4
 	rmd160 scrypt seed siphash siv sm2 sm3 sm4 whirlpool'
 
-# The folder of certificates and that of openssl.cnf are never used: tls_linked.c.
+# The folder of certificates and that of openssl.cnf are never used: tls_static.c.
 compile_openssl() {
 	cd "$folder/work/openssl"
 	target=''

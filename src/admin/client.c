@@ -68,7 +68,7 @@ client_ask(struct client *client, const struct script *script,
 {
 	struct enquiry *enquiry = &client->enquiry;
 	int64_t began_at = clock_now();
-	int64_t give_up_at = began_at + client->opts->server_timeout_ms;
+	int64_t give_up_at = began_at + client->opts->lock.server_timeout_ms;
 	int64_t backoff_ms = BACKOFF_MIN_MS;
 	bool reported = false;
 

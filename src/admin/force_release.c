@@ -38,7 +38,7 @@ send_force(struct client *client, const struct key_names *keys,
 	const struct lock_config config = {.kind = &kind_exclusive,
 	    .is_hold = true,
 	    .command = "",
-	    .label = client->opts->label};
+	    .label = client->opts->lock.label};
 	struct holder self;
 	struct request request;
 	char who[RECORD_SIZE];

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "admin/look.h"
+#include "admin/query.h"
 #include "base/exitcode.h"
 #include "lock/answer.h"
 #include "lock/request.h"
@@ -37,7 +38,8 @@ static int
 extend(struct client *client, const struct key_names *keys, const char *token,
     int64_t left_ms)
 {
-	int64_t ms = client->opts->hold_ms, known_ms = ms + KNOWN_LONGER_MS;
+	int64_t ms = client->opts->lock.hold_ms,
+		known_ms = ms + KNOWN_LONGER_MS;
 	int64_t known_left_ms;
 	char life[24];
 	const char *left[] = {"PTTL", keys->info, NULL};
@@ -46,8 +48,8 @@ extend(struct client *client, const struct key_names *keys, const char *token,
 	bool ours, replied;
 
 	if (left_ms < ms) {
-		request_lengthen(&request, keys, token, ms);
-		client->enquiry.replicas = client->opts->replicas;
+		query_lengthen(&request, keys, token, ms);
+		client->enquiry.replicas = client->opts->lock.replicas;
 		replied = client_ask(client, request.command.script,
 		    request.argv, read_renewed, &ours);
 		request_fini(&request);

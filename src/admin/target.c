@@ -32,16 +32,16 @@ target_init(struct target *target, const struct client *client, const char *key,
 	target->config = (struct lock_config){.key = key,
 	    .name = key + strlen(opts->prefix),
 	    .server = opts->servers,
-	    .ttl_ms = opts->ttl_ms,
+	    .ttl_ms = opts->lock.ttl_ms,
 	    .wait = true,
 	    .max_waiters = CONFIG_ANY_WAITERS,
-	    .expect_ms = OPTS_EXPECT_UNSTATED,
+	    .expect_ms = CONFIG_EXPECT_UNSTATED,
 	    .kind = &kind_exclusive,
 	    .is_hold = true,
 	    .is_pause = true,
 	    .hold_ms = opts->pause_ms,
 	    .command = "",
-	    .label = opts->label};
+	    .label = opts->lock.label};
 	if (held != NULL)
 		target_refuse(target, ENDING_OTHER_KIND, held->adverb);
 	else if (!client_reaches_helpers(client, key))
@@ -166,7 +166,7 @@ target_ask(struct request *request, struct target *target)
 		request_try(request, claim);
 		break;
 	case TARGET_MARK:
-		request_lengthen(request, &claim->keys, token,
+		query_lengthen(request, &claim->keys, token,
 		    target->client->opts->pause_ms);
 		break;
 	case TARGET_NOTE:

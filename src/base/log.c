@@ -28,7 +28,7 @@ struct message {
 #define ERASE_LINE "\r\033[K"
 
 /* NOLINTNEXTLINE(*-avoid-non-const-global-variables): the state of stderr */
-static bool in_progress; /* a progress line is shown */
+static _Atomic bool in_progress; /* a progress line is shown */
 /* NOLINTNEXTLINE(*-avoid-non-const-global-variables): likewise */
 static bool erases_others;
 /* NOLINTNEXTLINE(*-avoid-non-const-global-variables): log_die runs anywhere */

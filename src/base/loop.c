@@ -75,33 +75,6 @@ loop_timer_set(struct loop *loop, struct loop_timer *timer, int64_t at)
 	loop->timers = timer;
 }
 
-void
-loop_idle_remove(struct loop *loop, struct loop_idle *idle)
-{
-	for (struct loop_idle **p = &loop->idles; *p != NULL; p = &(*p)->next) {
-		if (*p == idle) {
-			*p = idle->next;
-			return;
-		}
-	}
-}
-
-/* At the end, so that they take turns. */
-void
-loop_idle_add(struct loop *loop, struct loop_idle *idle)
-{
-	struct loop_idle **end = &loop->idles;
-
-	if (*end == NULL)
-		loop->quiet_at = clock_now() + LOOP_QUIET_MS;
-	while (*end != NULL && *end != idle)
-		end = &(*end)->next;
-	if (*end == idle)
-		return;
-	idle->next = NULL;
-	*end = idle;
-}
-
 static struct loop_timer *
 nearest_timer(const struct loop *loop)
 {
@@ -155,23 +128,6 @@ poll_from(struct loop *loop, struct loop_fd **next, size_t room, int timeout_ms)
 	return 0;
 }
 
-/* For poll(2): when the next idle callback may be called, or -1. */
-static int
-idle_in_ms(struct loop *loop)
-{
-	int64_t now;
-
-	if (loop->idles == NULL)
-		return -1;
-	now = clock_now();
-	/* What was slow once may be fast again. */
-	if (loop->armed_at - now < loop->idle_ms) {
-		loop->idle_ms /= 2;
-		return -1;
-	}
-	return loop->quiet_at > now ? (int)(loop->quiet_at - now) : 0;
-}
-
 /* In parts, each descriptor is still polled in each turn: a lack of memory must
  * neither hide an event nor end the run. */
 static int
@@ -193,13 +149,11 @@ poll_events(struct loop *loop, int timeout_ms)
 	return rc == -1 && errno != EINTR ? -1 : 0;
 }
 
-/* Starts again after each callback, which may have removed any descriptor.
- * Returns whether there was any. */
-static bool
+/* Starts again after each callback, which may have removed any descriptor. */
+static void
 dispatch_fds(struct loop *loop)
 {
 	struct loop_fd *fd = loop->fds;
-	bool any = false;
 
 	while (fd != NULL) {
 		short revents = fd->revents;
@@ -207,43 +161,23 @@ dispatch_fds(struct loop *loop)
 			fd = fd->next;
 			continue;
 		}
-		any = true;
 		fd->revents = 0;
 		fd->on_ready(fd->arg, revents);
 		fd = loop->fds;
 	}
-	return any;
 }
 
-static bool
+static void
 dispatch_timers(struct loop *loop, int64_t now)
 {
 	struct loop_timer *due;
-	bool any = false;
 
 	while ((due = nearest_timer(loop)) != NULL && due->at <= now) {
-		any = true;
 		loop_timer_remove(loop, due);
 		due->at = CLOCK_NEVER;
 		if (due->on_due != NULL)
 			due->on_due(due->arg);
 	}
-	return any;
-}
-
-static void
-dispatch_idle(struct loop *loop, bool busy)
-{
-	struct loop_idle *idle = loop->idles;
-	int64_t now = clock_now();
-
-	if (busy)
-		loop->quiet_at = now + LOOP_QUIET_MS;
-	if (now < loop->quiet_at)
-		return;
-	loop->idles = idle->next;
-	idle->on_idle(idle->arg);
-	loop->idle_ms = clock_now() - now;
 }
 
 /* Timers are due by a time that is taken before the last look at what has
@@ -254,14 +188,13 @@ loop_turn(struct loop *loop)
 {
 	const struct loop_timer *nearest = nearest_timer(loop);
 	int64_t at = nearest == NULL ? CLOCK_NEVER : nearest->at;
-	bool busy;
 
 	if (at != loop->armed_at) {
 		loop->armed_at = at;
 		if (clock_arm(loop->timer_fd, at) == -1)
 			return -1;
 	}
-	if (poll_events(loop, idle_in_ms(loop)) == -1)
+	if (poll_events(loop, -1) == -1)
 		return -1;
 	loop->now = clock_now();
 	loop->late_ms = 0;
@@ -271,9 +204,7 @@ loop_turn(struct loop *loop)
 		if (poll_events(loop, 0) == -1)
 			return -1;
 	}
-	busy = dispatch_fds(loop);
-	busy = dispatch_timers(loop, loop->now) || busy;
-	if (loop->idles != NULL)
-		dispatch_idle(loop, busy);
+	dispatch_fds(loop);
+	dispatch_timers(loop, loop->now);
 	return 0;
 }

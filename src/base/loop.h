@@ -10,8 +10,6 @@
 
 #include "base/clock.h"
 
-enum { LOOP_QUIET_MS = 5 };
-
 /* The owner sets the first four members and keeps the storage. */
 struct loop_fd {
 	int fd;
@@ -31,21 +29,11 @@ struct loop_timer {
 	struct loop_timer *next;
 };
 
-/* The owner sets on_idle and arg, and keeps the storage. */
-struct loop_idle {
-	void (*on_idle)(void *arg);
-	void *arg;
-	struct loop_idle *next;
-};
-
 struct pollfd;
 
 struct loop {
 	struct loop_fd *fds;
 	struct loop_timer *timers;
-	struct loop_idle *idles;
-	int64_t quiet_at;      /* LOOP_QUIET_MS after what happened last */
-	int64_t idle_ms;       /* how long the last idle callback took */
 	struct pollfd *polled; /* NULL while a few on the stack will do */
 	size_t room;	       /* how many can be polled at once */
 	int timer_fd;
@@ -75,14 +63,6 @@ void loop_remove(struct loop *loop, struct loop_fd *fd);
  * is called again in the same turn. */
 void loop_timer_set(struct loop *loop, struct loop_timer *timer, int64_t at);
 void loop_timer_remove(struct loop *loop, struct loop_timer *timer);
-
-/* Has on_idle called once, which may block and may add itself again. One such
- * callback is called per turn, and only when no descriptor has been ready and
- * no timer due for LOOP_QUIET_MS. One that took long is put off until a timer
- * is not as near; but not for ever. Adding and removing are allowed at any
- * time, also if it is in the loop, or is not. */
-void loop_idle_add(struct loop *loop, struct loop_idle *idle);
-void loop_idle_remove(struct loop *loop, struct loop_idle *idle);
 
 /* Waits for an event or a timer, then dispatches descriptors before timers, so
  * that a reply which has already arrived wins over a timeout. Without memory

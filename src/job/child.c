@@ -87,19 +87,6 @@ child_fini(struct child *child)
 	free(child->path);
 }
 
-static bool
-is_of_the_job(const char *entry)
-{
-	static const char *const names[CHILD_VARIABLES] = {"RLOCKRUN_KEY=",
-	    "RLOCKRUN_TOKEN=", "RLOCKRUN_FENCE=", "RLOCKRUN_TTL_MS=",
-	    "RLOCKRUN_HELD="};
-
-	for (size_t i = 0; i < CHILD_VARIABLES; i++)
-		if (strncmp(entry, names[i], strlen(names[i])) == 0)
-			return true;
-	return false;
-}
-
 static const char *const pid_names[CHILD_PIDS] = {"LISTEN_PID=",
     "WATCHDOG_PID="};
 
@@ -118,11 +105,16 @@ names_rlockrun(const char *value)
 static char *
 pass_entry(struct child *child, char *entry)
 {
+	static const char *const of_the_job[CHILD_VARIABLES] = {"RLOCKRUN_KEY=",
+	    "RLOCKRUN_TOKEN=", "RLOCKRUN_FENCE=", "RLOCKRUN_TTL_MS=",
+	    "RLOCKRUN_HELD="};
 	static const char inode[] = "LISTEN_PIDFDID=";
 
-	if (is_of_the_job(entry) ||
-	    (strncmp(entry, inode, strlen(inode)) == 0 &&
-		names_rlockrun(getenv("LISTEN_PID"))))
+	for (size_t i = 0; i < CHILD_VARIABLES; i++)
+		if (strncmp(entry, of_the_job[i], strlen(of_the_job[i])) == 0)
+			return NULL;
+	if (strncmp(entry, inode, strlen(inode)) == 0 &&
+	    names_rlockrun(getenv("LISTEN_PID")))
 		return NULL;
 	for (size_t i = 0; i < CHILD_PIDS; i++) {
 		size_t length = strlen(pid_names[i]);
@@ -161,22 +153,6 @@ child_add_env(struct child *child, char *entries, size_t length)
 		*child->env_end++ = at;
 }
 
-/* The kernel does not know a script without #!. Every shell runs it, and so
- * does execvp(3) of glibc, but not that of musl. */
-static void
-exec_by_shell(const struct child *child)
-{
-	size_t count = 0;
-
-	while (child->argv[count] != NULL)
-		count++;
-	char *argv[count + 2];
-	argv[0] = (char *)"/bin/sh";
-	argv[1] = child->path;
-	memcpy(argv + 2, child->argv + 1, count * sizeof(*argv));
-	execve(argv[0], argv, child->env);
-}
-
 /* snprintf(3) is not async-signal-safe. */
 static void
 write_pid(char *text, pid_t pid)
@@ -190,9 +166,13 @@ write_pid(char *text, pid_t pid)
 		text[--digits] = (char)('0' + pid % 10);
 }
 
+/* The kernel does not know a script without #!. Every shell runs it, and so
+ * does execvp(3) of glibc, but not that of musl. */
 int
 child_exec(struct child *child)
 {
+	size_t count = 0;
+
 	for (size_t i = 0; i < CHILD_PIDS; i++)
 		if (child->pids[i][0] != '\0')
 			write_pid(child->pids[i] + strlen(pid_names[i]),
@@ -201,8 +181,15 @@ child_exec(struct child *child)
 		setpgid(0, 0);
 	signals_restore(child->signals);
 	execve(child->path, child->argv, child->env);
-	if (errno == ENOEXEC)
-		exec_by_shell(child);
+	if (errno != ENOEXEC)
+		return errno;
+	while (child->argv[count] != NULL)
+		count++;
+	char *argv[count + 2];
+	argv[0] = (char *)"/bin/sh";
+	argv[1] = child->path;
+	memcpy(argv + 2, child->argv + 1, count * sizeof(*argv));
+	execve(argv[0], argv, child->env);
 	return errno;
 }
 

@@ -161,23 +161,6 @@ is_ours(const struct processes *all, const struct process *process)
 	       parent->started <= process->started;
 }
 
-/* Each pass finds at least the next generation. */
-static void
-mark_descendants(const struct descendants *self, struct processes *all)
-{
-	bool found = true;
-
-	while (found) {
-		found = false;
-		for (size_t i = 0; i < all->count; i++) {
-			struct process *p = &all->list[i];
-			if (!p->descends && is_ours(all, p) &&
-			    !is_earlier(self, p))
-				p->descends = found = true;
-		}
-	}
-}
-
 /* --- scan ------------------------------------------------------------- */
 
 /* Returns how many. Much quicker than a scan. */
@@ -201,6 +184,7 @@ struct scan {
 	int signo;
 	const _Atomic int64_t *until;
 	int64_t kill_at_us; /* when children are killed again */
+	struct processes all;
 };
 
 /* Called before each step of a scan. False once its time is over. A scan that
@@ -221,15 +205,17 @@ advance_scan(struct scan *scan)
 	return now_us / 1000 < *scan->until;
 }
 
-/* By ascending id, as /proc lists them, and only those found by then. 0, or -1
- * with errno: these are the processes found before the error. */
+/* All, by ascending id, as /proc lists them, and only those found by then; the
+ * descendants are marked. 0, or -1 with errno: these are the processes found
+ * before the error. */
 static int
-read_all(struct scan *scan, struct processes *processes)
+read_all(struct scan *scan)
 {
 	int proc = scan->self->proc;
 	DIR *folder = open_folder(proc, ".");
 	struct dirent *entry;
 	struct process process;
+	bool found = true;
 	int rc = 0;
 
 	if (folder == NULL)
@@ -240,9 +226,18 @@ read_all(struct scan *scan, struct processes *processes)
 		long pid = strtol(entry->d_name, &end, 10);
 		if (*end == '\0' && pid > 0 &&
 		    process_read(proc, (pid_t)pid, &process))
-			rc = add(processes, &process);
+			rc = add(&scan->all, &process);
 	}
 	closedir(folder);
+	while (found) { /* at least the next generation */
+		found = false;
+		for (size_t i = 0; i < scan->all.count; i++) {
+			struct process *p = &scan->all.list[i];
+			if (!p->descends && is_ours(&scan->all, p) &&
+			    !is_earlier(scan->self, p))
+				p->descends = found = true;
+		}
+	}
 	return rc;
 }
 
@@ -285,7 +280,7 @@ static int
 note_earlier(struct descendants *self)
 {
 	struct scan scan = {.self = self, .until = &never};
-	struct processes all = {NULL, 0, 0};
+	struct processes *all = &scan.all;
 	struct children children;
 	struct process child = {0};
 	siginfo_t info;
@@ -293,12 +288,11 @@ note_earlier(struct descendants *self)
 
 	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == -1)
 		return errno == ECHILD ? 0 : -1;
-	rc = read_all(&scan, &all);
-	mark_descendants(self, &all);
-	for (size_t i = 0; rc == 0 && i < all.count; i++)
-		if (all.list[i].descends)
-			rc = add(&self->earlier, &all.list[i]);
-	free(all.list);
+	rc = read_all(&scan);
+	for (size_t i = 0; rc == 0 && i < all->count; i++)
+		if (all->list[i].descends)
+			rc = add(&self->earlier, &all->list[i]);
+	free(all->list);
 	begin_children(&children, self->children);
 	while (rc == 0 && (child.pid = next_child(&children)) != 0)
 		if (!is_earlier(self, &child))
@@ -462,15 +456,14 @@ static void
 signal_all(const struct descendants *self, int signo,
     const _Atomic int64_t *until)
 {
-	struct scan scan = {self, signo, until, 0};
-	struct processes all = {NULL, 0, 0};
+	struct scan scan = {.self = self, .signo = signo, .until = until};
+	struct processes *all = &scan.all;
 	struct children children;
 	struct process child = {.parent = getpid()};
 
-	read_all(&scan, &all); /* some are better than none */
-	mark_descendants(self, &all);
-	for (size_t i = 0; i < all.count && advance_scan(&scan); i++) {
-		const struct process *p = &all.list[i];
+	read_all(&scan); /* some are better than none */
+	for (size_t i = 0; i < all->count && advance_scan(&scan); i++) {
+		const struct process *p = &all->list[i];
 		/* A zombie with several threads lives: only its main thread has
 		 * exited. */
 		bool is_alive = p->state != 'Z' || p->threads > 1;
@@ -480,15 +473,15 @@ signal_all(const struct descendants *self, int signo,
 		/* Before the parent ends by the signal. KILL makes its children
 		 * ours, and finds them then. */
 		if (signo == SIGTERM)
-			signal_unseen_children(self, &all, p, signo);
+			signal_unseen_children(self, all, p, signo);
 		signal_process(self, p, signo);
 	}
 	begin_children(&children, self->children);
 	while ((child.pid = next_child(&children)) != 0)
-		if (find(&all, child.pid) == NULL &&
+		if (find(all, child.pid) == NULL &&
 		    !is_earlier_child(self, child.pid))
 			signal_process(self, &child, signo);
-	free(all.list);
+	free(all->list);
 }
 
 void
@@ -502,32 +495,30 @@ void
 descendants_continue(const struct descendants *self,
     const _Atomic int64_t *until, bool (*is_outdated)(void *arg), void *arg)
 {
-	struct scan scan = {self, SIGCONT, until, 0};
-	struct processes all = {NULL, 0, 0};
+	struct scan scan = {.self = self, .signo = SIGCONT, .until = until};
+	struct processes *all = &scan.all;
 
-	read_all(&scan, &all); /* some are better than none */
-	mark_descendants(self, &all);
+	read_all(&scan); /* some are better than none */
 	if (!is_outdated(arg))
-		for (size_t i = 0; i < all.count && advance_scan(&scan); i++)
-			if (all.list[i].descends && all.list[i].state == 'T')
-				signal_process(self, &all.list[i], SIGCONT);
-	free(all.list);
+		for (size_t i = 0; i < all->count && advance_scan(&scan); i++)
+			if (all->list[i].descends && all->list[i].state == 'T')
+				signal_process(self, &all->list[i], SIGCONT);
+	free(all->list);
 }
 
 void
 descendants_stop_group(const struct descendants *self,
     const _Atomic int64_t *until, pid_t group, int signo)
 {
-	struct scan scan = {self, SIGSTOP, until, 0};
-	struct processes all = {NULL, 0, 0};
+	struct scan scan = {.self = self, .signo = SIGSTOP, .until = until};
+	struct processes *all = &scan.all;
 
-	read_all(&scan, &all); /* some are better than none */
-	mark_descendants(self, &all);
-	for (size_t i = 0; i < all.count && advance_scan(&scan); i++)
-		if (all.list[i].descends && all.list[i].group == group &&
-		    process_takes_default(self->proc, all.list[i].pid, signo))
-			signal_process(self, &all.list[i], SIGSTOP);
-	free(all.list);
+	read_all(&scan); /* some are better than none */
+	for (size_t i = 0; i < all->count && advance_scan(&scan); i++)
+		if (all->list[i].descends && all->list[i].group == group &&
+		    process_takes_default(self->proc, all->list[i].pid, signo))
+			signal_process(self, &all->list[i], SIGSTOP);
+	free(all->list);
 }
 
 /* --- kill ------------------------------------------------------------- */

@@ -39,24 +39,8 @@ guard_fini(struct guard *guard)
 	descendants_close(&guard->descendants);
 }
 
-/* The report of a guard that we have killed counts if it proves the job's end.
- */
-static void
-take_report(struct guard *guard, const struct job *report)
-{
-	bool unguarded = guard->job.state == JOB_UNGUARDED;
-
-	if (guard_job_is_gone(guard))
-		return;
-	if (report->stops > guard->job.stops)
-		guard->stopped = true;
-	guard->job = *report;
-	if (unguarded && !guard_job_is_gone(guard))
-		guard->job.state = JOB_UNGUARDED;
-}
-
 /* Reads all reports: an old one must not be mistaken for the guard's silence.
- */
+ * That of a guard that we have killed counts if it proves the job's end. */
 static void
 on_report(void *arg, short revents)
 {
@@ -66,8 +50,17 @@ on_report(void *arg, short revents)
 
 	(void)revents;
 	while ((got = recv(guard->sock.fd, &report, sizeof(report),
-		    MSG_DONTWAIT)) == sizeof(report))
-		take_report(guard, &report);
+		    MSG_DONTWAIT)) == sizeof(report)) {
+		bool unguarded = guard->job.state == JOB_UNGUARDED;
+
+		if (guard_job_is_gone(guard))
+			continue;
+		if (report.stops > guard->job.stops)
+			guard->stopped = true;
+		guard->job = report;
+		if (unguarded && !guard_job_is_gone(guard))
+			guard->job.state = JOB_UNGUARDED;
+	}
 	if (got == -1 && (errno == EAGAIN || errno == EINTR))
 		return;
 	close_socket(guard);
@@ -120,10 +113,8 @@ guard_start_job(struct guard *guard, const char *entries, size_t length,
 	guard->job.state = JOB_FAILED;
 }
 
-/* Dropped if the guard has left hundreds unread: it is stopped then, or stuck
- * in the kernel. What it reads later makes it look at the page, too. */
-static void
-send_order(struct guard *guard, enum order_kind kind, int value)
+void
+guard_order(struct guard *guard, enum order_kind kind, int value)
 {
 	const struct order order = {kind, value};
 
@@ -139,31 +130,7 @@ guard_set_deadline(struct guard *guard, int64_t deadline)
 
 	guard->page->deadline = deadline;
 	if (sooner)
-		send_order(guard, ORDER_CHECK_DEADLINE, 0);
-}
-
-void
-guard_signal(struct guard *guard, int signo)
-{
-	send_order(guard, ORDER_SIGNAL, signo);
-}
-
-void
-guard_signal_group(struct guard *guard, int signo)
-{
-	send_order(guard, ORDER_SIGNAL_GROUP, signo);
-}
-
-void
-guard_continue(struct guard *guard)
-{
-	send_order(guard, ORDER_CONTINUE, guard->job.stops);
-}
-
-void
-guard_terminate(struct guard *guard)
-{
-	send_order(guard, ORDER_TERMINATE, 0);
+		guard_order(guard, ORDER_CHECK_DEADLINE, 0);
 }
 
 bool

@@ -57,19 +57,10 @@ void guard_start_job(struct guard *guard, const char *entries, size_t length,
 /* Moves the time by which all must be dead; CLOCK_NEVER: no limit. */
 void guard_set_deadline(struct guard *guard, int64_t deadline);
 
-/* The calls down to guard_terminate send an order, without waiting. One that a
- * guard which is stopped or stuck has no room for is dropped.
- *
- * Sends signo to the command, unless it has ended. */
-void guard_signal(struct guard *guard, int signo);
-/* Sends what a terminal has sent to our process group to that of the command,
- * unless it is ours. */
-void guard_signal_group(struct guard *guard, int signo);
-/* Continues stopped processes of the job, unless the command has been stopped
- * again by then. */
-void guard_continue(struct guard *guard);
-/* Sends TERM to the command and all its descendants. */
-void guard_terminate(struct guard *guard);
+/* Sends any order but ORDER_START, without waiting. It is dropped if the guard
+ * has left hundreds unread: it is stopped then, or stuck in the kernel. What it
+ * reads later makes it look at the deadline, too. */
+void guard_order(struct guard *guard, enum order_kind kind, int value);
 
 /* Whether the command was stopped since the last call, and still is. */
 bool guard_take_stop(struct guard *guard);

@@ -1,6 +1,6 @@
-/* What is known about a job. The guard's process keeps these facts and sends
- * all of them whenever one changes, so that each report replaces those before
- * it and none has to be queued. */
+/* What is known about a job, and what the guard's process is asked to do with
+ * it. That process keeps the facts and sends all of them whenever one changes,
+ * so that each report replaces those before it and none has to be queued. */
 #ifndef JOB_H
 #define JOB_H
 
@@ -32,6 +32,21 @@ struct job {
 	int status;	  /* of waitpid(2) */
 	int64_t ended_at; /* of clock_now */
 	int64_t gone_at;  /* since when nothing of the job lives */
+};
+
+/* Orders to the guard, with a value. */
+enum order_kind {
+	/* Start the job; so many bytes follow: entries of child_add_env. */
+	ORDER_START,
+	ORDER_CHECK_DEADLINE, /* it has come nearer */
+	ORDER_SIGNAL,	      /* send that signal to the command */
+	/* The terminal has sent that signal to rlockrun's group. If the command
+	 * leads another one, send it to that. */
+	ORDER_SIGNAL_GROUP,
+	/* Continue stopped processes of the job, unless the command was stopped
+	 * again: it is the number of stops that rlockrun knows of. */
+	ORDER_CONTINUE,
+	ORDER_TERMINATE, /* send TERM to the command and all descendants */
 };
 
 #endif

@@ -52,6 +52,29 @@ leave_no_core(int signo)
 		sigaction(signo, &action, NULL);
 }
 
+static void
+fill_but_faults(sigset_t *set)
+{
+	signals_fill(set);
+	for (size_t i = 0; i < sizeof(synchronous) / sizeof(*synchronous); i++)
+		sigdelset(set, synchronous[i]);
+}
+
+int
+signals_block(sigset_t *former)
+{
+	sigset_t all;
+
+	fill_but_faults(&all);
+	return set_mask(&all, former);
+}
+
+void
+signals_unblock(const sigset_t *former)
+{
+	set_mask(former, NULL);
+}
+
 int
 signals_init(struct signals *signals)
 {
@@ -61,12 +84,9 @@ signals_init(struct signals *signals)
 	/* musl's sigaction unblocks signals of its own at the first handler. */
 	if (set_mask(NULL, &signals->inherited_mask) == -1)
 		return -1;
-	signals_fill(&all);
-	for (size_t i = 0; i < sizeof(synchronous) / sizeof(*synchronous);
-	     i++) {
-		sigdelset(&all, synchronous[i]);
+	fill_but_faults(&all);
+	for (size_t i = 0; i < sizeof(synchronous) / sizeof(*synchronous); i++)
 		leave_no_core(synchronous[i]);
-	}
 	leave_no_core(SIGABRT); /* abort(3) unblocks it */
 	if (set_mask(&all, NULL) == -1)
 		return -1;

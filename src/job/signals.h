@@ -19,6 +19,11 @@ struct signals {
 /* All signals, also those that a C library keeps for itself. */
 void signals_fill(sigset_t *set);
 
+/* Blocks all of them in this thread, except those that our own faults raise. 0,
+ * or -1 with errno. */
+int signals_block(sigset_t *former);
+void signals_unblock(const sigset_t *former);
+
 /* 0, or -1 with errno. */
 int signals_init(struct signals *signals);
 

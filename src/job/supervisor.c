@@ -122,15 +122,6 @@ close_others(struct supervisor *self)
 	descriptors_close(next, self->last_descriptor);
 }
 
-static _Noreturn void
-become_job(struct supervisor *self, pid_t guard)
-{
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() == guard)
-		self->job.exec_error = child_exec(self->child);
-	_exit(EXIT_FAILURE);
-}
-
 /* Signals that a terminal sent to the whole process group before the job could
  * receive them. A signal sent only to the guard is ignored. */
 static void
@@ -174,8 +165,12 @@ start_job(struct supervisor *self)
 	/* NOLINTBEGIN(*-unix.Vfork, *insecureAPI.vfork): it never returns from
 	 * here, and writes only what we read afterwards */
 	self->job.leader = vfork();
-	if (self->job.leader == 0)
-		become_job(self, guard);
+	if (self->job.leader == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() == guard)
+			self->job.exec_error = child_exec(self->child);
+		_exit(EXIT_FAILURE);
+	}
 	/* NOLINTEND(*-unix.Vfork, *insecureAPI.vfork) */
 	if (self->job.leader == -1)
 		exit_failed(self);
@@ -321,28 +316,12 @@ obey(struct supervisor *self)
 	}
 }
 
-static void
-wait_for_events(struct supervisor *self, const sigset_t *mask)
-{
-	struct pollfd polled[] = {{.fd = self->sock,
-				      .events = self->unreported
-						    ? POLLIN | POLLOUT
-						    : POLLIN},
-	    {.fd = self->timer, .events = POLLIN}};
-
-	if (ppoll(polled, 2, NULL, mask) <= 0)
-		return;
-	if (polled[1].revents != 0)
-		self->armed_at = 0;
-	if (polled[0].revents & ~POLLOUT)
-		obey(self);
-}
-
 /* A renewal moves the deadline without an order: at the old one the guard wakes
  * up, looks and sleeps again. */
 static _Noreturn void
 supervise(struct supervisor *self)
 {
+	struct pollfd polled[2];
 	sigset_t but_chld;
 
 	signals_fill(&but_chld);
@@ -353,7 +332,16 @@ supervise(struct supervisor *self)
 			kill_job(self);
 		if (self->job.state == JOB_RUNNING)
 			reap(self);
-		wait_for_events(self, &but_chld);
+		polled[0] = (struct pollfd){.fd = self->sock,
+		    .events = self->unreported ? POLLIN | POLLOUT : POLLIN};
+		polled[1] =
+		    (struct pollfd){.fd = self->timer, .events = POLLIN};
+		if (ppoll(polled, 2, NULL, &but_chld) <= 0)
+			continue;
+		if (polled[1].revents != 0)
+			self->armed_at = 0;
+		if (polled[0].revents & ~POLLOUT)
+			obey(self);
 	}
 }
 

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "job/child.h"
+#include "job/job.h"
 
 /* Shared with rlockrun, which alone writes it. */
 struct supervisor_page {
@@ -16,20 +17,6 @@ struct supervisor_page {
 
 /* Otherwise a lock of each process would guard it, and half of it be read. */
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "it is read in one piece");
-
-enum order_kind {
-	/* Start the job; value bytes follow: entries of child_add_env. */
-	ORDER_START,
-	ORDER_CHECK_DEADLINE, /* it has come nearer */
-	ORDER_SIGNAL,	      /* send signal number value to the command */
-	/* The terminal has sent signal number value to rlockrun's group. If the
-	 * command leads another, send it to that. */
-	ORDER_SIGNAL_GROUP,
-	/* Continue stopped processes of the job, unless the command was stopped
-	 * again: value is the number of stops of the last report. */
-	ORDER_CONTINUE,
-	ORDER_TERMINATE, /* send TERM to the command and all descendants */
-};
 
 struct order {
 	enum order_kind kind;

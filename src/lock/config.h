@@ -10,6 +10,7 @@
 #include "redis/url.h"
 
 #define CONFIG_ANY_WAITERS (-1)
+#define CONFIG_EXPECT_UNSTATED (-1)
 
 struct lock_config {
 	const char *key;
@@ -23,9 +24,10 @@ struct lock_config {
 	int64_t server_timeout_ms; /* of silence while acquiring */
 	int64_t try_ms;		   /* after that a fresh connection is tried */
 	bool wait;		   /* otherwise LOCK_BUSY at once */
-	int max_waiters;	   /* LOCK_BUSY when so many wait already */
-	int replicas;		   /* that must acknowledge what is written */
-	int64_t replicas_ms;	   /* how long they have for that */
+	int max_waiters; /* LOCK_BUSY when so many wait, or CONFIG_ANY_WAITERS
+			  */
+	int replicas;	 /* that must acknowledge what is written */
+	int64_t replicas_ms; /* how long they have for that */
 	const struct kind *kind;
 	int permits;	     /* of kind_permits */
 	bool is_hold;	     /* without a job: it joins no outer run */
@@ -40,8 +42,8 @@ struct lock_config {
 	bool replaceable;    /* and one that has this obeys */
 	int64_t once_ms; /* LOCK_NOT_DUE so long after a success; 0: never */
 	const char *once_id; /* or if the last success had it; NULL: never */
-	int64_t expect_ms;   /* a success is due this often; 0: none is due,
-			      * -1: not stated */
+	int64_t expect_ms;   /* a success is due this often; 0: none is due; or
+			      * CONFIG_EXPECT_UNSTATED */
 };
 
 /* A vote has no queue, no history and no fence: those of different majorities

@@ -90,13 +90,15 @@ count_votes(const struct set *set)
 	struct votes votes = {.size = set->count};
 
 	for (size_t i = 0; i < set->count; i++) {
+		const struct lock *lock = &set->locks[i];
 		enum vote_kind vote = judge_vote(set, i);
 
 		votes.out += vote == VOTE_OUT;
 		votes.yes += vote == VOTE_YES;
 		votes.no += vote == VOTE_NO;
-		votes.gone +=
-		    vote == VOTE_NO && set->locks[i].failure == LOCK_NO_OUTER;
+		votes.gone += vote == VOTE_NO && lock->failure == LOCK_NO_OUTER;
+		votes.known += lock_phase(lock) == LOCK_HELD ||
+			       lock->failure == LOCK_OTHER_KIND;
 		votes.permanent +=
 		    vote == VOTE_UNREACHABLE || vote == VOTE_UNUSABLE;
 		votes.answered += vote != VOTE_OUT && vote != VOTE_SILENT &&
@@ -515,6 +517,8 @@ init(struct set *set)
 	struct redlock *redlock = calloc(1, sizeof(*redlock));
 
 	set->redlock = redlock;
+	set->keys = 1;
+	set->need = set->fatal = votes_majority(set->count);
 	if (redlock == NULL)
 		return -1;
 	set->error = redlock->error;
@@ -549,8 +553,7 @@ explain_wait(struct set *set)
 		explain_votes(set);
 }
 
-const struct set_rule rule_majority = {.need = votes_majority,
-    .init = init,
+const struct set_rule rule_majority = {.init = init,
     .fini = fini,
     .begin = majority_begin,
     .step_acquiring = majority_step_acquiring,

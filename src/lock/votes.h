@@ -1,5 +1,10 @@
-/* How one of several servers votes on a lock, and when such votes decide. Sends
- * nothing but INFO. See VOTES OF SEVERAL SERVERS in rlockrun-protocol(7). */
+/* How one of several servers votes on a lock, and when such votes decide. See
+ * VOTES OF SEVERAL SERVERS in rlockrun-protocol(7).
+ *
+ * ON_PLANT, of a vote that is LOST or was never held, of which nothing is out,
+ * asks its server for the lock again: it is HELD if that is granted, but counts
+ * for nothing before it is renewed, as nothing is proven. It is asked again,
+ * with a back-off, if its server was_away. */
 #ifndef VOTES_H
 #define VOTES_H
 
@@ -67,6 +72,7 @@ struct votes {
 	size_t yes;
 	size_t no;
 	size_t gone;	  /* of no: the lock of an outer run is not there */
+	size_t known;	  /* it is, whether the vote counts or not */
 	size_t permanent; /* of the absent: they will be so the next time */
 	size_t answered;  /* with any vote, or with one that does not count */
 };

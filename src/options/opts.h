@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lock/config.h"
 #include "options/opts_hook.h"
 #include "redis/password_file.h"
 #include "redis/url.h"
@@ -20,8 +21,6 @@
 	"job runs on all of them"
 
 #define OPTS_WAIT_FOREVER (-1)
-#define OPTS_ANY_WAITERS (-1)
-#define OPTS_EXPECT_UNSTATED (-1)
 #define OPTS_KEY_MAX 1024 /* bytes, prefix included */
 #define OPTS_KEYS_MAX 32  /* each takes a connection */
 #define OPTS_SERVERS_MAX 15
@@ -71,6 +70,8 @@ struct opts_login {
 
 struct opts {
 	enum opts_action action;
+	/* What is asked of each lock; its key, name and server are not set. */
+	struct lock_config lock;
 	const char *prefix;		     /* of --prefix, or empty */
 	struct opts_key keys[OPTS_KEYS_MAX]; /* as given, none twice */
 	size_t key_count;
@@ -78,35 +79,20 @@ struct opts {
 	/* One, or independent ones of which a majority decides. */
 	struct endpoint servers[OPTS_SERVERS_MAX];
 	size_t server_count;
-	int64_t min_uptime_ms; /* max(ttl, --min-hold, 60 s) filled in */
 	struct opts_login login, sentinel_login;
 	const char *tls_ca, *tls_cert, *tls_key; /* PEM files, or NULL */
-	int64_t ttl_ms;
-	int64_t wait_ms;	   /* OPTS_WAIT_FOREVER, or 0 and up */
-	int64_t kill_after_ms;	   /* default min(ttl/6, 5 s) filled in */
-	int64_t server_timeout_ms; /* default by --cron and --once-... */
-	bool exclusive, shared, nonblock; /* become kind and wait_ms */
-	char kind;	       /* letter of struct kind: 'x', 's' or 'p' */
-	int permits;	       /* 1 and up, of 'p' */
-	int64_t min_hold_ms;   /* 0: none */
-	int64_t history_ms;    /* 0: none; default filled in */
-	int64_t once_ms;       /* --once-per; 0: always run */
-	const char *once_id;   /* --once-id; NULL: none */
-	int64_t expect_ms;     /* or OPTS_EXPECT_UNSTATED; 0: none is due */
-	int64_t splay_ms;      /* 0: none */
-	int64_t max_run_ms;    /* 0: without limit */
-	int64_t warn_after_ms; /* 0: never */
+	int64_t wait_ms;       /* OPTS_WAIT_FOREVER, or 0 and up */
+	int64_t kill_after_ms; /* default min(ttl/6, 5 s) filled in */
+	bool exclusive, shared, nonblock; /* become lock.kind and wait_ms */
+	int64_t min_hold_ms;		  /* 0: none */
+	int64_t splay_ms;		  /* 0: none */
+	int64_t max_run_ms;		  /* 0: without limit */
+	int64_t warn_after_ms;		  /* 0: never */
 	struct opts_hook hooks[OPTS_HOOKS_MAX]; /* in this order */
 	size_t hook_count;
-	int max_waiters; /* OPTS_ANY_WAITERS, or 0 and up */
-	bool newest;	 /* --newest */
-	bool replace, replaceable;
-	int replicas;	     /* --wait-replicas; 0: none is waited for */
-	int64_t replicas_ms; /* for so long; 0 with 0 replicas */
 	int conflict_exit;   /* -E: of each skip */
 	bool cron;	     /* its settings are filled in */
-	const char *label;   /* or empty; at most LIMIT_LABEL bytes */
-	char *cut_label;     /* what it points to if it was longer */
+	char *cut_label;     /* what lock.label points to if it was longer */
 	int progress;	     /* enum opts_progress */
 	int log_json;	     /* 1: --log-format json */
 	const char *log_to;  /* "syslog" or a file; NULL: stderr */
@@ -131,9 +117,8 @@ struct opts {
 	const char *token;     /* NULL when not given */
 	int64_t older_than_ms; /* 0 when not given */
 	int64_t watch_ms;      /* likewise */
-	int64_t hold_ms;       /* of --hold; ttl_ms is that of its grant */
 	const char *glob;      /* of --pause or --resume */
-	int64_t pause_ms;      /* --for; ttl_ms is that of its grants */
+	int64_t pause_ms;      /* --for; lock.ttl_ms is that of its grants */
 	const char *config;    /* file, "none", or NULL: the usual files */
 	const char *profile;   /* NULL or empty: none */
 	char *file_texts;      /* values of configuration files */

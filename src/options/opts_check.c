@@ -1,6 +1,7 @@
 #include "options/opts_check.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -9,8 +10,10 @@
 #include "base/exitcode.h"
 #include "base/mem.h"
 #include "base/tty.h"
+#include "lock/kind.h"
 #include "lock/limit.h"
-#include "options/conf_access.h"
+#include "lock/votes.h"
+#include "options/conf.h"
 #include "options/opts_keys.h"
 #include "options/opts_table.h"
 
@@ -20,6 +23,16 @@
 #define CRON_OUTAGE_MS 900000 /* of --cron, if a success is found again */
 #define HOLD_TTL_MS 30000     /* until a hold is confirmed: see hold.c */
 #define REPLICAS_MAX_MS 1000  /* likewise */
+#define TRY_MIN_MS 1000	      /* an acquire's reply is awaited so long */
+#define TRY_MAX_MS 5000
+
+/* What follows the options of an action, and how many keys it takes. */
+enum {
+	ONE_KEY = OPTS_BIT(OPTS_STATUS) | OPTS_BIT(OPTS_HISTORY) |
+		  OPTS_BIT(OPTS_FORCE_RELEASE) | OPTS_BIT(OPTS_HOLD),
+	NO_KEY = OPTS_BIT(OPTS_LIST) | OPTS_BIT(OPTS_RESUME),
+	GLOBS = OPTS_BIT(OPTS_LIST) | OPTS_BIT(OPTS_CHECK),
+};
 
 static const char *
 action_name(enum opts_action action)
@@ -27,43 +40,25 @@ action_name(enum opts_action action)
 	return opts_table[opts_action_option(action)].longs[0];
 }
 
-static void
-refuse_beside(struct settings *settings, enum option_id id, const char *other)
+/* Whether the option asks for something, from whatever source. */
+static bool
+is_used(const struct settings *settings, enum option_id id)
 {
-	settings_fail(settings, id, "--%s and --%s exclude each other",
-	    opts_table[id].longs[0], other);
+	const struct opts_row *row = &opts_table[id];
+	const void *field = (const char *)settings->opts + row->field;
+
+	switch (row->type) {
+	case OPTS_SWITCH:
+		return *(const bool *)field;
+	case OPTS_DURATION:
+		return *(const int64_t *)field > 0;
+	case OPTS_TEXT:
+		return *(const char *const *)field != NULL;
+	default:
+		return settings->of[id].origin != ORIGIN_DEFAULT;
+	}
 }
 
-/* Two of equal precedence, each by its letter, or as in the environment or a
- * file. */
-static void
-refuse_both(struct settings *settings, enum option_id id, enum option_id other)
-{
-	const char letters[2][3] = {{'-', *opts_table[id].shorts},
-	    {'-', *opts_table[other].shorts}};
-
-	settings_fail(settings, id, "%s and %s exclude each other",
-	    settings_name(settings, id, letters[0]),
-	    settings_name(settings, other, letters[1]));
-}
-
-static void
-check_kind(struct settings *settings)
-{
-	enum option_id winner = settings_winner(settings, OPT_EXCLUSIVE);
-
-	for (enum option_id id = OPT_EXCLUSIVE; id <= OPT_PERMITS; id++)
-		if (id != winner && settings_counts(settings, id) &&
-		    settings_compare(settings, id, winner) == 0)
-			refuse_both(settings, id, winner);
-	settings->opts->kind = 'x';
-	if (winner == OPT_SHARED)
-		settings->opts->kind = 's';
-	if (winner == OPT_PERMITS)
-		settings->opts->kind = 'p';
-}
-
-/* Each action but running excludes all others. */
 static void
 check_action(struct settings *settings)
 {
@@ -72,170 +67,96 @@ check_action(struct settings *settings)
 	for (enum option_id id = 0; id < OPT_COUNT; id++) {
 		const struct opts_row *row = &opts_table[id];
 
-		if (!settings_is_given(settings, id))
+		if (!settings_is_given(settings, id) || row->with == 0 ||
+		    (row->with & OPTS_BIT(action)) != 0)
 			continue;
-		if (row->action != OPTS_RUN && row->action != action)
-			refuse_beside(settings, id, action_name(action));
-		else if (row->with != 0 &&
-			 !(row->with & OPTS_ACTION_BIT(action)))
+		if (*row->with_names != '\0')
 			settings_fail(settings, id, "--%s needs %s",
 			    row->longs[0], row->with_names);
+		else
+			settings_fail(settings, id,
+			    "--%s and --%s exclude each other", row->longs[0],
+			    action_name(action));
 	}
 }
 
-/* Scripts repeat --list: each time its status says whether that went well. */
-static void
-check_watch(struct settings *settings)
-{
-	const struct opts *opts = settings->opts;
-	const char *obstacle;
-
-	if (opts->watch_ms == 0)
-		return;
-	obstacle = tty_find_obstacle(STDOUT_FILENO);
-	if (opts->json)
-		settings_fail(settings, OPT_JSON,
-		    "--watch and --json exclude each other");
-	if (settings_is_given(settings, OPT_QUIET))
-		settings_fail(settings, OPT_QUIET,
-		    "--watch and -q exclude each other");
-	if (obstacle != NULL)
-		settings_refuse(settings, OPT_LIST,
-		    "--watch needs a terminal, and %s; without one, repeat "
-		    "--list",
-		    obstacle);
-}
-
-static void
-add_globs(struct settings *settings, char **rest)
-{
-	char **end = settings->opts->globs;
-
-	while (*end != NULL)
-		end++;
-	while (*rest != NULL)
-		*end++ = *rest++;
-}
-
-/* A list of last runs knows no holders of a certain age, and -q asks for these.
- */
-static void
-check_list(struct settings *settings, char **rest)
-{
-	static const enum option_id ids[] = {OPT_WATCH, OPT_OLDER_THAN,
-	    OPT_QUIET};
-	struct opts *opts = settings->opts;
-
-	if (opts->key_count > 0)
-		settings_fail(settings, OPT_LIST,
-		    "--list takes a GLOB, not -k");
-	opts->all = opts->all || opts->failed;
-	for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++)
-		if (opts->all && settings_is_given(settings, ids[i]))
-			refuse_beside(settings, ids[i],
-			    opts->failed ? "failed" : "all");
-	check_watch(settings);
-	add_globs(settings, rest);
-}
-
-/* Locks by name, by globs, or all of them. */
-static void
-check_check(struct settings *settings, char **rest)
-{
-	struct opts *opts = settings->opts;
-
-	if (opts->key_count > 0)
-		opts_keys_check(settings, rest);
-	if (opts->server_count > 1)
-		settings_fail(settings, OPT_REDIS,
-		    "--check needs a single server: several servers keep no "
-		    "history");
-	add_globs(settings, rest);
-	opts->all = true;
-}
-
-/* A glob that was not quoted, and that the shell has expanded, ends in a
- * command. */
-static void
-check_pause(struct settings *settings, char **rest)
-{
-	struct opts *opts = settings->opts;
-
-	opts->globs[0] = (char *)opts->glob;
-	if (opts->action == OPTS_RESUME && opts->key_count > 0)
-		settings_fail(settings, OPT_RESUME,
-		    "--resume takes a GLOB, not -k");
-	else if (opts->key_count > 0)
-		opts_keys_check(settings, rest);
-}
-
-/* What looks at one lock, or acts on it. */
-static void
-check_single(struct settings *settings, char **rest)
-{
-	const struct opts *opts = settings->opts;
-
-	opts_keys_check(settings, rest);
-	if (opts->key_count > 1)
-		settings_fail(settings, opts_action_option(opts->action),
-		    "--%s takes one key", action_name(opts->action));
-	if (opts->action == OPTS_FORCE_RELEASE && opts->token == NULL &&
-	    !opts->yes && !isatty(STDIN_FILENO))
-		settings_fail(settings, OPT_FORCE_RELEASE,
-		    "--force-release needs --token or --yes if it cannot "
-		    "ask on a terminal");
-}
-
-/* The arguments that follow the options. --show-config shows also what holds
- * for any lock, and --doctor examines what does not depend on one. */
+/* The arguments that follow the options. A glob that was not quoted, and that
+ * the shell has expanded, ends in a command. */
 static void
 check_rest(struct settings *settings, char **rest)
 {
-	const struct opts *opts = settings->opts;
+	struct opts *opts = settings->opts;
 	enum opts_action action = opts->action;
-	bool pauses = action == OPTS_PAUSE || action == OPTS_RESUME;
-	bool needs_key =
-	    action != OPTS_SHOW_CONFIG && action != OPTS_DOCTOR && !pauses;
+	enum option_id id = opts_action_option(action);
+	unsigned bit = OPTS_BIT(action);
+	char **glob = opts->globs;
 
 	if (action == OPTS_RUN) {
 		opts_keys_check(settings, rest);
 		opts_keys_check_command(settings, rest);
-	} else if (opts->shell_command != NULL ||
-		   (*rest != NULL && action != OPTS_LIST &&
-		       action != OPTS_CHECK &&
-		       (opts->key_count > 0 || !needs_key))) {
-		settings_fail(settings, opts_action_option(action),
-		    "--%s takes no command", action_name(action));
-	} else if (action == OPTS_LIST) {
-		check_list(settings, rest);
-	} else if (action == OPTS_CHECK) {
-		check_check(settings, rest);
-	} else if (pauses) {
-		check_pause(settings, rest);
-	} else if (needs_key) {
-		check_single(settings, rest);
-	} else if (opts->key_count > 0) {
+		return;
+	}
+	if (opts->shell_command != NULL ||
+	    (*rest != NULL && (bit & GLOBS) == 0 &&
+		(opts->key_count > 0 || (bit & ONE_KEY) == 0)))
+		settings_fail(settings, id, "--%s takes no command",
+		    action_name(action));
+	else if (opts->key_count > 0 && (bit & NO_KEY) != 0)
+		settings_fail(settings, id, "--%s takes a GLOB, not -k",
+		    action_name(action));
+	else if (opts->key_count > 0 || (bit & ONE_KEY) != 0)
 		opts_keys_check(settings, rest);
+	if (opts->key_count > 1 && (bit & ONE_KEY) != 0)
+		settings_fail(settings, id, "--%s takes one key",
+		    action_name(action));
+	if (opts->glob != NULL)
+		*glob = (char *)opts->glob;
+	while (*glob != NULL)
+		glob++;
+	while ((bit & GLOBS) != 0 && *rest != NULL)
+		*glob++ = *rest++;
+}
+
+/* Of options that are one setting, two of equal precedence exclude each other.
+ * Each is named by its letter, or as in the environment or a file. */
+static void
+check_groups(struct settings *settings)
+{
+	for (enum option_id id = 0; id < OPT_COUNT; id++) {
+		enum option_id winner = settings_winner(settings, id);
+		const char letter[] = {'-', *opts_table[id].shorts, '\0'};
+		const char other[] = {'-', *opts_table[winner].shorts, '\0'};
+
+		if (id != winner && is_used(settings, id) &&
+		    settings_compare(settings, id, winner) == 0)
+			settings_fail(settings, id,
+			    "%s and %s exclude each other",
+			    settings_name(settings, id, letter),
+			    settings_name(settings, winner, other));
 	}
 }
 
+/* --- values ------------------------------------------------------------ */
+
+/* What wins among options that are one setting. */
 static void
-check_wait(struct settings *settings)
+choose(struct settings *settings)
 {
 	struct opts *opts = settings->opts;
+	enum option_id kind = settings_winner(settings, OPT_EXCLUSIVE);
 
-	if (!opts->nonblock || settings_winner(settings, OPT_WAIT) == OPT_WAIT)
-		return;
-	if (settings_compare(settings, OPT_NONBLOCK, OPT_WAIT) == 0 &&
-	    opts->wait_ms > 0)
-		refuse_both(settings, OPT_NONBLOCK, OPT_WAIT);
-	opts->wait_ms = 0;
+	opts->lock.kind = kind == OPT_SHARED	? &kind_shared
+			  : kind == OPT_PERMITS ? &kind_permits
+						: &kind_exclusive;
+	if (opts->nonblock &&
+	    settings_winner(settings, OPT_WAIT) == OPT_NONBLOCK)
+		opts->wait_ms = 0;
 }
 
-/* With -q, --status and --list answer by their exit status alone. Variables are
- * set for runs, so that they do not silence these. */
+/* With -q, these answer by their exit status alone. Variables are set for runs,
+ * so that they do not silence them. */
 static void
-check_quiet(struct settings *settings)
+choose_what_is_shown(struct settings *settings)
 {
 	struct opts *opts = settings->opts;
 
@@ -246,59 +167,43 @@ check_quiet(struct settings *settings)
 		opts->quiet = false;
 	if (!settings_is_given(settings, OPT_CONFLICT_EXIT_CODE))
 		opts->conflict_exit = EXITCODE_BUSY;
+	opts->all = opts->all || opts->failed || opts->action == OPTS_CHECK;
 }
 
-/* A hold or a pause is exclusive and has no job. Variables that say otherwise
- * are those of runs. */
+/* A hold or a pause is exclusive and no run. Variables that say otherwise are
+ * those of runs. */
 static void
-check_hold(struct settings *settings)
+choose_hold(struct opts *opts)
 {
-	static const enum option_id ids[] = {OPT_SHARED, OPT_PERMITS, OPT_TTL,
-	    OPT_MIN_HOLD, OPT_KEEP_HISTORY, OPT_ONCE_PER, OPT_ONCE_ID,
-	    OPT_EXPECT, OPT_SPLAY, OPT_WAIT_ALL, OPT_MAX_RUN, OPT_WARN_AFTER,
-	    OPT_ON_LOST, OPT_KILL_AFTER, OPT_ON_UNAVAILABLE, OPT_METRICS,
-	    OPT_REPLACEABLE};
-	/* A pause is before all waiters, and lets the holder finish. */
-	static const enum option_id waits[] = {OPT_NEWEST, OPT_REPLACE};
-	struct opts *opts = settings->opts;
-
 	if (opts->action != OPTS_HOLD && opts->action != OPTS_PAUSE)
 		return;
-	for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++)
-		if (settings_is_given(settings, ids[i]))
-			refuse_beside(settings, ids[i],
-			    action_name(opts->action));
-	for (size_t i = 0; i < sizeof(waits) / sizeof(*waits); i++)
-		if (opts->action == OPTS_PAUSE &&
-		    settings_is_given(settings, waits[i]))
-			refuse_beside(settings, waits[i], "pause");
-	opts->kind = 'x';
-	opts->history_ms = 0; /* it is no run */
-	opts->once_ms = 0;
-	opts->replaceable = false;
-	opts->once_id = NULL;
-	opts->expect_ms = OPTS_EXPECT_UNSTATED;
-	opts->ttl_ms = clock_min(opts->action == OPTS_PAUSE ? opts->pause_ms
-							    : opts->hold_ms,
-	    HOLD_TTL_MS);
+	opts->lock.kind = &kind_exclusive;
+	opts->lock.history_ms = 0;
+	opts->lock.once_ms = 0;
+	opts->lock.replaceable = false;
+	opts->lock.once_id = NULL;
+	opts->lock.expect_ms = CONFIG_EXPECT_UNSTATED;
+	opts->lock.ttl_ms =
+	    clock_min(opts->action == OPTS_PAUSE ? opts->pause_ms
+						 : opts->lock.hold_ms,
+		HOLD_TTL_MS);
 }
 
 /* What only looks at locks is not logged, but --doctor examines the log. */
 static void
-check_sinks(struct settings *settings)
+choose_sinks(struct settings *settings)
 {
 	struct opts *opts = settings->opts;
-	bool is_logged =
-	    opts_table[OPT_LOG_TO].with & OPTS_ACTION_BIT(opts->action);
+	bool is_logged = opts_table[OPT_LOG_TO].with & OPTS_BIT(opts->action);
 	size_t length = strlen(opts->metrics);
 
 	while (length > 1 && opts->metrics[length - 1] == '/')
 		length--;
 	opts->metrics_folder = mem_strndup(opts->metrics, length);
 	/* What is only shown refuses no run. */
-	if (strlen(opts->label) > LIMIT_LABEL)
-		opts->label = opts->cut_label =
-		    escape_cut(opts->label, LIMIT_LABEL);
+	if (strlen(opts->lock.label) > LIMIT_LABEL)
+		opts->lock.label = opts->cut_label =
+		    escape_cut(opts->lock.label, LIMIT_LABEL);
 	opts->log_demanded = settings_is_given(settings, OPT_LOG_TO);
 	opts->metrics_demanded = settings_is_given(settings, OPT_METRICS);
 	opts->hook_demanded = settings_is_given(settings, OPT_HOOK);
@@ -310,23 +215,6 @@ check_sinks(struct settings *settings)
 		opts->log_to = NULL;
 }
 
-/* It is part of each renewal, of which several must fit into a ttl. */
-static void
-check_wait_replicas(struct settings *settings)
-{
-	struct opts *opts = settings->opts;
-
-	if (opts->replicas_ms > opts->ttl_ms / 4)
-		settings_fail(settings, OPT_WAIT_REPLICAS,
-		    "--wait-replicas cannot take longer than a quarter of "
-		    "the ttl");
-	if (opts->replicas == 0)
-		opts->replicas_ms = 0;
-	else if (opts->replicas_ms == 0)
-		opts->replicas_ms =
-		    clock_min(opts->ttl_ms / 8, REPLICAS_MAX_MS);
-}
-
 /* A job that comes once in a period is known for three of them, unless it has
  * no history, as a hold. */
 static void
@@ -334,8 +222,8 @@ lengthen_history(struct opts *opts, int64_t period_ms)
 {
 	int64_t wanted_ms = 3 * clock_min(period_ms, HISTORY_MAX_MS);
 
-	if (opts->history_ms > 0 && opts->history_ms < wanted_ms)
-		opts->history_ms = clock_min(wanted_ms, HISTORY_MAX_MS);
+	if (opts->lock.history_ms > 0 && opts->lock.history_ms < wanted_ms)
+		opts->lock.history_ms = clock_min(wanted_ms, HISTORY_MAX_MS);
 }
 
 /* Defaults that depend on other options. A server that has restarted within
@@ -347,35 +235,153 @@ fill_defaults(const struct settings *settings)
 
 	if (settings->of[OPT_KILL_AFTER].origin == ORIGIN_DEFAULT)
 		opts->kill_after_ms =
-		    clock_min(opts->ttl_ms / 6, KILL_AFTER_MAX_MS);
+		    clock_min(opts->lock.ttl_ms / 6, KILL_AFTER_MAX_MS);
 	if (settings->of[OPT_MIN_UPTIME].origin == ORIGIN_DEFAULT) {
-		opts->min_uptime_ms = MIN_UPTIME_MS;
-		if (opts->min_uptime_ms < opts->ttl_ms)
-			opts->min_uptime_ms = opts->ttl_ms;
-		if (opts->min_uptime_ms < opts->min_hold_ms)
-			opts->min_uptime_ms = opts->min_hold_ms;
+		opts->lock.min_uptime_ms = MIN_UPTIME_MS;
+		if (opts->lock.min_uptime_ms < opts->lock.ttl_ms)
+			opts->lock.min_uptime_ms = opts->lock.ttl_ms;
+		if (opts->lock.min_uptime_ms < opts->min_hold_ms)
+			opts->lock.min_uptime_ms = opts->min_hold_ms;
 	}
 	if (settings->of[OPT_KEEP_HISTORY].origin <= ORIGIN_CRON) {
-		lengthen_history(opts, opts->once_ms);
-		lengthen_history(opts, opts->expect_ms);
+		lengthen_history(opts, opts->lock.once_ms);
+		lengthen_history(opts, opts->lock.expect_ms);
 	}
 	/* A run that comes later than --min-hold knows by a success whether it
 	 * is one too many. */
 	if (settings->of[OPT_SERVER_TIMEOUT].origin == ORIGIN_CRON) {
-		if (opts->once_ms > 0)
-			opts->server_timeout_ms =
-			    clock_min(CRON_OUTAGE_MS, opts->once_ms);
-		else if (opts->once_id != NULL)
-			opts->server_timeout_ms = CRON_OUTAGE_MS;
+		if (opts->lock.once_ms > 0)
+			opts->lock.server_timeout_ms =
+			    clock_min(CRON_OUTAGE_MS, opts->lock.once_ms);
+		else if (opts->lock.once_id != NULL)
+			opts->lock.server_timeout_ms = CRON_OUTAGE_MS;
 	}
 }
 
-/* What is to blame for a conflict with several servers: the option, if it was
- * given, or the list of servers. */
-static enum option_id
-blame(const struct settings *settings, enum option_id id)
+/* It is part of each renewal, of which several must fit into a ttl. */
+static void
+check_wait_replicas(struct settings *settings)
 {
-	return settings_is_given(settings, id) ? id : OPT_REDIS;
+	struct opts *opts = settings->opts;
+
+	if (opts->lock.replicas_ms > opts->lock.ttl_ms / 4)
+		settings_fail(settings, OPT_WAIT_REPLICAS,
+		    "--wait-replicas cannot take longer than a quarter of "
+		    "the ttl");
+	if (opts->lock.replicas == 0)
+		opts->lock.replicas_ms = 0;
+	else if (opts->lock.replicas_ms == 0)
+		opts->lock.replicas_ms =
+		    clock_min(opts->lock.ttl_ms / 8, REPLICAS_MAX_MS);
+}
+
+/* What is asked of each lock. A try gets a third of the time that servers may
+ * be silent: a reply that was lost never comes, and a second connection is to
+ * have its chance. */
+static void
+fill_lock(struct opts *opts)
+{
+	struct lock_config *lock = &opts->lock;
+	int64_t try_ms = lock->server_timeout_ms;
+
+	if (opts->wait_ms > 0)
+		try_ms = clock_min(try_ms, opts->wait_ms);
+	try_ms = try_ms / 3 > TRY_MIN_MS ? try_ms / 3 : TRY_MIN_MS;
+	lock->try_ms = clock_min(try_ms, TRY_MAX_MS);
+	lock->vote_ms =
+	    opts->server_count > 1 ? votes_patience_ms(lock->ttl_ms) : 0;
+	lock->wait = opts->wait_ms != 0;
+	lock->is_hold = opts->action == OPTS_HOLD;
+	lock->command = opts->command != NULL ? opts->command[0] : "";
+	lock->outer = getenv("RLOCKRUN_HELD");
+}
+
+/* --- conflicts --------------------------------------------------------- */
+
+static const char reasons[OPTS_OBSTACLES][64] = {
+    [OPTS_NOT_EXCLUSIVE] = "needs an exclusive lock",
+    [OPTS_SEVERAL_KEYS] = "takes one key (-k)",
+    [OPTS_SEVERAL_SERVERS] = "needs a single server",
+    [OPTS_NO_KIND_THERE] = "needs a single server: several servers keep "
+			   "exclusive locks",
+    [OPTS_NO_HISTORY_THERE] = "needs a single server: several servers keep "
+			      "no history",
+    [OPTS_NO_QUEUE_THERE] = "needs a single server: several servers keep no "
+			    "queue",
+    [OPTS_NO_HISTORY] = "needs the history (--keep-history is 0)",
+    [OPTS_NO_WAIT] = "is about waiters, and -n does not wait",
+    [OPTS_NO_WAIT_OF_CRON] = "is about waiters, and --cron does not wait (-w "
+			     "DUR)",
+    [OPTS_MIN_HOLD] = "and --min-hold exclude each other",
+    [OPTS_MIN_HOLD_OF_CRON] = "and the --min-hold of --cron exclude each other "
+			      "(--min-hold 0)",
+    [OPTS_NO_TLS] = "needs a server with TLS (rediss://)",
+    [OPTS_LISTS_FAILED] = "and --failed exclude each other",
+    [OPTS_LISTS_ALL] = "and --all exclude each other",
+    [OPTS_LISTS_JSON] = "and --json exclude each other",
+    [OPTS_LISTS_NOTHING] = "and -q exclude each other",
+};
+
+/* As bits. */
+static unsigned
+find_obstacles(const struct settings *settings)
+{
+	const struct opts *opts = settings->opts;
+	bool is_run = opts->action == OPTS_RUN;
+	bool votes = opts->server_count > 1;
+	bool cron_wait = settings->of[OPT_NONBLOCK].origin == ORIGIN_CRON;
+	bool cron_hold = settings->of[OPT_MIN_HOLD].origin == ORIGIN_CRON;
+	bool tls = false;
+	unsigned found = 0;
+
+	for (size_t i = 0; i < opts->server_count; i++)
+		tls = tls || opts->servers[i].tls;
+	const bool stands[OPTS_OBSTACLES] = {
+	    [OPTS_NOT_EXCLUSIVE] = opts->lock.kind != &kind_exclusive,
+	    [OPTS_SEVERAL_KEYS] = opts->key_count > 1,
+	    [OPTS_SEVERAL_SERVERS] = votes,
+	    [OPTS_NO_KIND_THERE] = votes && is_run,
+	    [OPTS_NO_HISTORY_THERE] = votes && opts->action != OPTS_HOLD,
+	    [OPTS_NO_QUEUE_THERE] = votes && is_run,
+	    [OPTS_NO_HISTORY] = opts->lock.history_ms == 0,
+	    [OPTS_NO_WAIT] = opts->wait_ms == 0 && !cron_wait,
+	    [OPTS_NO_WAIT_OF_CRON] = opts->wait_ms == 0 && cron_wait,
+	    [OPTS_MIN_HOLD] = opts->min_hold_ms > 0 && !cron_hold,
+	    [OPTS_MIN_HOLD_OF_CRON] = opts->min_hold_ms > 0 && cron_hold,
+	    [OPTS_NO_TLS] = !tls,
+	    [OPTS_LISTS_FAILED] = opts->failed,
+	    [OPTS_LISTS_ALL] = settings_is_given(settings, OPT_ALL),
+	    [OPTS_LISTS_JSON] = opts->json,
+	    [OPTS_LISTS_NOTHING] = settings_is_given(settings, OPT_QUIET),
+	};
+	for (unsigned i = 0; i < OPTS_OBSTACLES; i++)
+		found |= stands[i] ? OPTS_BIT(i) : 0;
+	return found;
+}
+
+/* What excludes or needs what is in the rows. An action is refused for the
+ * servers that are configured. */
+static void
+check_obstacles(struct settings *settings)
+{
+	enum opts_action action = settings->opts->action;
+	bool locks = action == OPTS_RUN || action == OPTS_HOLD;
+	unsigned found = find_obstacles(settings);
+
+	for (enum option_id id = 0; id < OPT_COUNT; id++) {
+		const struct opts_row *row = &opts_table[id];
+		unsigned bits = 0;
+
+		if (settings_is_given(settings, id))
+			bits |= found & row->given_not;
+		if (locks && settings_winner(settings, id) == id &&
+		    is_used(settings, id))
+			bits |= found & row->never;
+		if (bits != 0)
+			settings_fail(settings,
+			    row->action != OPTS_RUN ? OPT_REDIS : id, "--%s %s",
+			    row->longs[0], reasons[__builtin_ctz(bits)]);
+	}
 }
 
 static void
@@ -396,109 +402,35 @@ check_servers(struct settings *settings)
 				settings_fail(settings, OPT_REDIS,
 				    "the same server is given twice: %s",
 				    servers[i].label);
-	if (opts->server_count > 1 &&
-	    (opts->action == OPTS_HOLD || opts->action == OPTS_PAUSE ||
-		opts->action == OPTS_RESUME || opts->watch_ms > 0))
-		settings_fail(settings, OPT_REDIS, "--%s needs a single server",
-		    opts->watch_ms > 0 ? "watch" : action_name(opts->action));
-	if (opts->server_count < 2 || opts->action != OPTS_RUN)
-		return;
-	if (opts->kind != 'x')
-		settings_fail(settings,
-		    blame(settings,
-			opts->kind == 's' ? OPT_SHARED : OPT_PERMITS),
-		    "locks on several servers are exclusive");
-	if (opts->key_count > 1)
+	if (opts->server_count > 1 && opts->key_count > 1 &&
+	    opts->action == OPTS_RUN)
 		settings_fail(settings, OPT_KEY,
 		    "several servers hold one lock, not several (-k)");
-	if (opts->max_waiters != OPTS_ANY_WAITERS)
-		settings_fail(settings, blame(settings, OPT_MAX_WAITERS),
-		    "--max-waiters needs a single server: several servers "
-		    "keep no queue");
-}
-
-/* What a policy depends on, which a single server keeps for one lock. */
-enum policy_need { POLICY_HISTORY, POLICY_QUEUE, POLICY_WAIT };
-
-/* NULL, or why the run cannot have such a policy. */
-static const char *
-deny_policy(const struct settings *settings, enum policy_need need)
-{
-	const struct opts *opts = settings->opts;
-	bool by_cron = settings->of[OPT_NONBLOCK].origin == ORIGIN_CRON;
-
-	if (opts->kind != 'x')
-		return "needs an exclusive lock";
-	if (opts->key_count > 1)
-		return "takes one key (-k)";
-	if (opts->server_count > 1)
-		return need == POLICY_HISTORY
-			   ? "needs a single server: several servers keep no "
-			     "history"
-			   : "needs a single server: several servers keep no "
-			     "queue";
-	if (need == POLICY_HISTORY && opts->history_ms == 0)
-		return "needs the history (--keep-history is 0)";
-	if (need == POLICY_WAIT && opts->wait_ms == 0)
-		return by_cron
-			   ? "is about waiters, and --cron does not wait (-w "
-			     "DUR)"
-			   : "is about waiters, and -n does not wait";
-	return NULL;
-}
-
-static void
-check_policies(struct settings *settings)
-{
-	struct opts *opts = settings->opts;
-	const struct {
-		enum option_id id;
-		bool is_used;
-		enum policy_need need;
-	} policies[] = {{OPT_ONCE_PER, opts->once_ms > 0, POLICY_HISTORY},
-	    {OPT_ONCE_ID, opts->once_id != NULL, POLICY_HISTORY},
-	    {OPT_EXPECT, opts->expect_ms > 0, POLICY_HISTORY},
-	    {OPT_NEWEST, opts->newest, POLICY_WAIT},
-	    {OPT_REPLACE, opts->replace, POLICY_WAIT},
-	    {OPT_REPLACEABLE, opts->replaceable, POLICY_QUEUE}};
-
-	if (opts->action != OPTS_RUN && opts->action != OPTS_HOLD)
-		return;
-	for (size_t i = 0; i < sizeof(policies) / sizeof(*policies); i++) {
-		const char *why = deny_policy(settings, policies[i].need);
-
-		if (policies[i].is_used && why != NULL)
-			settings_fail(settings, policies[i].id, "--%s %s",
-			    opts_table[policies[i].id].longs[0], why);
-	}
-	if (opts->replaceable && opts->min_hold_ms > 0)
-		settings_fail(settings, OPT_REPLACEABLE,
-		    settings->of[OPT_MIN_HOLD].origin == ORIGIN_CRON
-			? "--replaceable and the --min-hold of --cron exclude "
-			  "each other (--min-hold 0)"
-			: "--replaceable and --min-hold exclude each other");
-}
-
-/* The variables may be set on all hosts of a fleet. An option shows that the
- * user expects TLS. */
-static void
-check_tls(struct settings *settings)
-{
-	static const enum option_id ids[] = {OPT_TLS_CA, OPT_TLS_CERT,
-	    OPT_TLS_KEY};
-	const struct opts *opts = settings->opts;
-	bool tls = false;
-
 	for (size_t i = 0; i < opts->server_count; i++)
-		tls = tls || opts->servers[i].tls;
-	for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++)
-		if (!tls && settings_is_given(settings, ids[i]))
-			settings_fail(settings, ids[i],
-			    "--%s needs a server with TLS (rediss://)",
-			    opts_table[ids[i]].longs[0]);
-	if (tls && opts->tls_key != NULL && opts->tls_cert == NULL)
-		settings_fail(settings, OPT_TLS_KEY,
-		    "a key without its certificate (--tls-cert)");
+		if (servers[i].tls && opts->tls_key != NULL &&
+		    opts->tls_cert == NULL)
+			settings_fail(settings, OPT_TLS_KEY,
+			    "a key without its certificate (--tls-cert)");
+}
+
+/* Scripts repeat --list: each time its status says whether that went well. */
+static void
+check_terminal(struct settings *settings)
+{
+	const struct opts *opts = settings->opts;
+	const char *obstacle =
+	    opts->watch_ms > 0 ? tty_find_obstacle(STDOUT_FILENO) : NULL;
+
+	if (obstacle != NULL)
+		settings_refuse(settings, OPT_LIST,
+		    "--watch needs a terminal, and %s; without one, repeat "
+		    "--list",
+		    obstacle);
+	if (opts->action == OPTS_FORCE_RELEASE && opts->token == NULL &&
+	    !opts->yes && !isatty(STDIN_FILENO))
+		settings_fail(settings, OPT_FORCE_RELEASE,
+		    "--force-release needs --token or --yes if it cannot "
+		    "ask on a terminal");
 }
 
 void
@@ -506,14 +438,15 @@ opts_check(struct settings *settings, char **rest)
 {
 	check_action(settings);
 	check_rest(settings, rest);
-	check_kind(settings);
-	check_wait(settings);
-	check_quiet(settings);
-	check_hold(settings);
-	check_sinks(settings);
+	check_groups(settings);
+	choose(settings);
+	choose_what_is_shown(settings);
+	choose_hold(settings->opts);
+	choose_sinks(settings);
 	check_servers(settings);
-	check_policies(settings);
+	check_obstacles(settings);
 	fill_defaults(settings);
-	check_tls(settings);
 	check_wait_replicas(settings);
+	fill_lock(settings->opts);
+	check_terminal(settings);
 }

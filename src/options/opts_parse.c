@@ -57,10 +57,10 @@ opts_parse(struct opts *opts, int argc, char **argv)
 
 	*opts = (struct opts){
 	    .wait_ms = OPTS_WAIT_FOREVER,
-	    .max_waiters = OPTS_ANY_WAITERS,
-	    .expect_ms = OPTS_EXPECT_UNSTATED,
+	    .lock = {.max_waiters = CONFIG_ANY_WAITERS,
+		.expect_ms = CONFIG_EXPECT_UNSTATED,
+		.label = ""},
 	    .prefix = "",
-	    .label = "",
 	    .metrics = "",
 	    .globs = mem_alloc(((size_t)argc + 1) * sizeof(*opts->globs)),
 	};

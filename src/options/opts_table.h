@@ -113,6 +113,28 @@ enum opts_type {
 /* Options that are one setting: only one of them counts. */
 enum opts_group { OPTS_ALONE, OPTS_KINDS, OPTS_WAITS };
 
+/* Why a run, or what else is to be done, cannot have an option: opts_check.c
+ * has when, and in which words. */
+enum opts_obstacle {
+	OPTS_NOT_EXCLUSIVE,
+	OPTS_SEVERAL_KEYS,
+	OPTS_SEVERAL_SERVERS,
+	OPTS_NO_KIND_THERE, /* on several servers, as the next two */
+	OPTS_NO_HISTORY_THERE,
+	OPTS_NO_QUEUE_THERE,
+	OPTS_NO_HISTORY,
+	OPTS_NO_WAIT,
+	OPTS_NO_WAIT_OF_CRON,
+	OPTS_MIN_HOLD,
+	OPTS_MIN_HOLD_OF_CRON,
+	OPTS_NO_TLS,
+	OPTS_LISTS_FAILED,
+	OPTS_LISTS_ALL,
+	OPTS_LISTS_JSON,
+	OPTS_LISTS_NOTHING,
+	OPTS_OBSTACLES,
+};
+
 /* A setting. A text that is empty does not exist: without longs, environment
  * only; without variable, command line only; without help, hidden. Texts are
  * part of the row, so that no pointer to them has to be relocated. */
@@ -138,11 +160,16 @@ struct opts_row {
 	int64_t min, max; /* of a text: bytes */
 	char mistake[80]; /* the reason, for what is not in that range */
 	enum opts_action action;
-	unsigned with;	     /* only with these actions, as bits, */
-	char with_names[64]; /* and in words */
+	/* On the command line only with these actions, as bits, and in words;
+	 * without words, the option and any other action exclude each other. */
+	unsigned with;
+	char with_names[64];
+	/* Obstacles, as bits: those to the option on the command line, and
+	 * those to a run or a hold that has it from anywhere. */
+	unsigned given_not, never;
 };
 
-#define OPTS_ACTION_BIT(action) (1U << (action))
+#define OPTS_BIT(action_or_obstacle) (1U << (action_or_obstacle))
 
 extern const struct opts_row opts_table[OPT_COUNT];
 

@@ -8,46 +8,28 @@
 
 #define NO_NAME "cannot resolve"
 
-static void
-close_stream(struct way *way)
-{
-	race_cancel(&way->dial.race);
-	probe_cancel(&way->dial.probe);
-	stream_close(&way->stream);
-}
-
 void
 dial_cancel(struct way *way)
 {
 	if (way->state == WAY_RESOLVING)
 		resolve_cancel(&way->dial.resolve);
-	close_stream(way);
+	race_cancel(&way->dial.race);
+	secure_cancel_probe(way);
+	stream_close(&way->stream);
 }
-
-void
-dial_probe(struct way *way)
-{
-	close_stream(way);
-	way->state = WAY_PROBING;
-	secure_probe(way);
-}
-
-/* --- addresses ---------------------------------------------------------- */
 
 static void
 on_raced(void *arg, int error)
 {
 	struct way *way = arg;
 
-	if (error != 0) {
-		way_describe(way, WAY_NO_CONNECTION, strerror(error),
+	if (error != 0)
+		way_fail_soon(way, WAY_NO_CONNECTION, strerror(error),
 		    stream_advice(error));
-		way_give_up_soon(way);
-	} else if (way->to.tls) {
+	else if (way->to.tls)
 		secure_start(way);
-	} else {
+	else
 		exchange_begin(way);
-	}
 	way_set_timer(way);
 }
 
@@ -73,10 +55,9 @@ on_resolved(void *arg, const struct resolve_answer *answer)
 
 	way->state = WAY_CONNECTING;
 	if (answer->error != 0) {
-		way_describe(way, NO_NAME, resolve_failure(answer->error),
-		    resolve_advice(answer->error));
 		way_note_permanence(way, resolve_is_permanent(answer->error));
-		way_give_up(way);
+		way_fail(way, NO_NAME, resolve_failure(answer->error),
+		    resolve_advice(answer->error));
 		return;
 	}
 	race_enter(&way->dial.race, answer);
@@ -90,7 +71,7 @@ dial_start(struct way *way)
 	int resolved = resolve_start(&way->dial.resolve, &way->to, &at_once);
 
 	if (resolved == -1) {
-		way_fail_soon(way, NO_NAME, strerror(errno));
+		way_fail_soon(way, NO_NAME, strerror(errno), NULL);
 	} else if (resolved == 0) {
 		way->state = WAY_RESOLVING;
 	} else {
@@ -105,20 +86,12 @@ dial_init(struct way *way)
 	way->dial.resolve = (struct resolve){.loop = way->loop,
 	    .on_answer = on_resolved,
 	    .arg = way};
+	way->dial.probe =
+	    (struct stream){.loop = way->loop, .fd = {.fd = -1, .arg = way}};
 	way->dial.race = (struct race){.loop = way->loop,
 	    .winner = &way->stream,
 	    .on_end = on_raced,
 	    .arg = way};
-}
-
-/* --- time --------------------------------------------------------------- */
-
-int64_t
-dial_due_at(const struct way *way)
-{
-	return way->state == WAY_SECURING
-		   ? clock_min(way->dial.secure_by, way->dial.probe_at)
-		   : CLOCK_NEVER;
 }
 
 /* The end, a probe, or the addresses that are left. */
@@ -130,17 +103,16 @@ dial_on_timer(struct way *way)
 	const char *advice = is_securing ? NULL : stream_advice(ETIMEDOUT);
 
 	if (way->state == WAY_RESOLVING) {
-		way_fail(way, NO_NAME,
-		    "the name server does not answer (" RESOLVE_CHECK_DNS ")");
+		way_fail(way, NO_NAME, "the name server does not answer",
+		    RESOLVE_CHECK_DNS);
 	} else if (clock_now() >= way_ends_at(way)) {
-		way_describe(way, WAY_NO_CONNECTION, why, advice);
-		way_give_up(way);
+		way_fail(way, WAY_NO_CONNECTION, why, advice);
 	} else if (clock_now() < way->dial.secure_by) {
 		secure_probe(way);
 		way_set_timer(way);
 	} else {
 		way_describe(way, WAY_NO_CONNECTION, why, advice);
-		close_stream(way);
+		dial_cancel(way);
 		connect_to_any(way);
 	}
 }

@@ -14,10 +14,4 @@ void dial_cancel(struct way *way);
 /* The time is over in a state before UP. */
 void dial_on_timer(struct way *way);
 
-/* When the timer is due before the deadline of a command. */
-int64_t dial_due_at(const struct way *way);
-
-/* After a hang-up: the way is PROBING, and fails then. */
-void dial_probe(struct way *way);
-
 #endif

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "redis/resolve.h"
+#include "redis/names/resolve.h"
 
 /* A socket for that address, or -1 with errno. */
 int socket_open(const struct resolve_address *to);

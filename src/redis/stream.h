@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 #include "base/loop.h"
-#include "redis/resolve.h"
+#include "redis/names/resolve.h"
 #include "redis/tls/tls.h"
 
 struct tls_stream;

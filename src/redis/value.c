@@ -210,5 +210,5 @@ const char *
 value_library(void)
 {
 	return "hiredis " VERSION_TEXT(HIREDIS_MAJOR, HIREDIS_MINOR,
-	    HIREDIS_PATCH);
+	    HIREDIS_PATCH) " (" RLOCKRUN_HIREDIS ")";
 }

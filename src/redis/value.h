@@ -56,7 +56,7 @@ bool value_reader_is_empty(const struct value_reader *reader);
 /* Why value_reader_next failed. */
 const char *value_reader_error(const struct value_reader *reader);
 
-/* Name and version of the library behind this. */
+/* Name and version of the library behind this, and which of its files it is. */
 const char *value_library(void);
 
 void value_free(struct value *value); /* NULL is ignored */

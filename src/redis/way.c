@@ -159,9 +159,9 @@ way_ends_at(const struct way *way)
 /* --- giving up ---------------------------------------------------------- */
 
 /* A handler may send anew, which changes all that a reply points at: so that is
- * copied before. What was held back was not run. */
+ * copied before. */
 void
-way_drop(struct way *way)
+way_end(struct way *way, enum again again, const char *error)
 {
 	struct pipeline left = way->pipeline;
 	struct reply reply = handshake_reply(&way->handshake, way->to.label);
@@ -170,17 +170,17 @@ way_drop(struct way *way)
 
 	memcpy(refusal, way->handshake.refusal, sizeof(refusal));
 	memcpy(failure, way->error, sizeof(failure));
-	reply.error = reply.error == NULL ? NULL : refusal;
+	if (reply.kind == REPLY_NO_ACCESS) {
+		reply.error = refusal;
+	} else if (error != NULL) {
+		reply.kind = REPLY_ERROR;
+		reply.error = error;
+	}
+	reply.again = again;
 	reply.failure = failure;
 	reply.permanent = way->permanent;
 	pipeline_empty(&way->pipeline);
 	way_close(way);
-	for (size_t i = 0; i < left.held_count; i++) {
-		reply.sent_at = CLOCK_NEVER;
-		reply.tag = left.held[i].reply.tag;
-		left.held[i].on_reply(left.held[i].arg, &reply);
-		value_free(left.held[i].received);
-	}
 	for (size_t i = 0; i < left.count; i++) {
 		const struct pending *pending = &left.pending[i];
 
@@ -189,6 +189,12 @@ way_drop(struct way *way)
 		if (pending->on_reply != NULL)
 			pending->on_reply(pending->arg, &reply);
 	}
+}
+
+void
+way_drop(struct way *way)
+{
+	way_end(way, AGAIN_NO, NULL);
 }
 
 void
@@ -248,24 +254,19 @@ way_give_up(struct way *way)
 }
 
 void
-way_give_up_soon(struct way *way)
+way_fail(struct way *way, const char *what, const char *why, const char *advice)
 {
-	way->state = WAY_FAILED;
-	loop_timer_set(way->loop, &way->timer, clock_now());
-}
-
-void
-way_fail(struct way *way, const char *what, const char *why)
-{
-	way_describe(way, what, why, NULL);
+	way_describe(way, what, why, advice);
 	way_give_up(way);
 }
 
 void
-way_fail_soon(struct way *way, const char *what, const char *why)
+way_fail_soon(struct way *way, const char *what, const char *why,
+    const char *advice)
 {
-	way_describe(way, what, why, NULL);
-	way_give_up_soon(way);
+	way_describe(way, what, why, advice);
+	way->state = WAY_FAILED;
+	loop_timer_set(way->loop, &way->timer, clock_now());
 }
 
 /* Unless the probe finds out that it speaks TLS. Some proxies hang up in place
@@ -296,24 +297,31 @@ way_hang_up(struct way *way, int error)
 	}
 	way_note_permanence(way, stream_is_permanent(&way->stream, error));
 	way_describe(way, "lost the connection to", why, advice);
-	if (no_reply && secure_may_probe(way))
-		dial_probe(way);
-	else
+	if (!no_reply || !secure_may_probe(way)) {
 		way_give_up(way);
+		return;
+	}
+	dial_cancel(way);
+	way->state = WAY_PROBING;
+	secure_probe(way);
 }
 
 void
 way_reject(struct way *way)
 {
-	way_fail(way, "unexpected answer from", "not that of our script");
+	way_fail(way, "unexpected answer from", "not that of our script", NULL);
 }
 
 void
 way_set_timer(struct way *way)
 {
+	int64_t at = way_ends_at(way);
+
+	if (way->state == WAY_SECURING)
+		at = clock_min(at,
+		    clock_min(way->dial.secure_by, way->dial.probe_at));
 	if (way->state != WAY_FAILED)
-		loop_timer_set(way->loop, &way->timer,
-		    clock_min(way_ends_at(way), dial_due_at(way)));
+		loop_timer_set(way->loop, &way->timer, at);
 }
 
 #define NOT_FOUND "cannot find the primary of"
@@ -325,7 +333,7 @@ on_way_timer(void *arg)
 
 	switch (way->state) {
 	case WAY_LOCATING:
-		way_fail(way, NOT_FOUND, "no sentinel answers in time");
+		way_fail(way, NOT_FOUND, "no sentinel answers in time", NULL);
 		break;
 	case WAY_RESOLVING:
 	case WAY_CONNECTING:
@@ -333,7 +341,7 @@ on_way_timer(void *arg)
 		dial_on_timer(way);
 		break;
 	case WAY_UP:
-		way_fail(way, "no answer from", strerror(ETIMEDOUT));
+		way_fail(way, "no answer from", strerror(ETIMEDOUT), NULL);
 		break;
 	default:
 		way_give_up(way);
@@ -379,7 +387,7 @@ way_not_found(struct way *way, const char *why, bool refused, bool permanent)
 	if (refused && (permanent || way->contact != WAY_HAS_ANSWERED))
 		handshake_refuse(&way->handshake, why);
 	way_note_permanence(way, permanent || refused);
-	way_fail_soon(way, NOT_FOUND, why);
+	way_fail_soon(way, NOT_FOUND, why, NULL);
 }
 
 /* --- sending ------------------------------------------------------------ */

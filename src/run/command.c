@@ -114,7 +114,7 @@ command_env(const struct run *run, size_t *length)
 		    stpcpy(stpcpy(entries, "RLOCKRUN_KEY="), run->opts->names) +
 		    1;
 		end += sprintf(end, "RLOCKRUN_TTL_MS=%" PRId64,
-			   run->opts->ttl_ms) +
+			   run->opts->lock.ttl_ms) +
 		       1;
 		if (run->cover != COVER_NONE)
 			end = put_lock_env(run, end);

@@ -6,12 +6,12 @@
 
 void
 events_open(struct events *events, const struct event_sink *const *sinks,
-    const struct opts *opts, struct loop *loop)
+    const struct opts *opts, struct loop *loop, struct writer *writer)
 {
 	events->facts = mem_alloc(sizeof(*events->facts));
 	facts_init(events->facts, opts);
 	for (; *sinks != NULL; sinks++) {
-		void *state = (*sinks)->open(events->facts, loop);
+		void *state = (*sinks)->open(events->facts, loop, writer);
 
 		if (state == NULL)
 			continue;

@@ -5,11 +5,14 @@
 #include "base/loop.h"
 #include "run/facts.h"
 
+struct writer;
+
 struct event_sink {
 	/* What it returns is its state; NULL: the options do not want it. The
-	 * facts have taken an event before on_event gets it. Dies when memory
-	 * is out. */
-	void *(*open)(const struct facts *facts, struct loop *loop);
+	 * facts have taken an event before on_event gets it. The writer writes
+	 * to files for it. Dies when memory is out. */
+	void *(*open)(const struct facts *facts, struct loop *loop,
+	    struct writer *writer);
 	void (*on_event)(void *state, const struct event *event);
 	void (*close)(void *state);
 };
@@ -26,7 +29,7 @@ struct events {
 /* Opens these sinks, which end with NULL, in this order; so are they closed.
  * They set timers in the loop while they are open. */
 void events_open(struct events *events, const struct event_sink *const *sinks,
-    const struct opts *opts, struct loop *loop);
+    const struct opts *opts, struct loop *loop, struct writer *writer);
 void events_close(struct events *events);
 
 void events_emit(const struct events *events, const struct event *event);

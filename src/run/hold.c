@@ -24,7 +24,7 @@ begin_print(struct run *run)
 {
 	run_enter(run, RUN_PRINT);
 	events_emit(run->events,
-	    &(struct event){.type = EVENT_HELD, .ms = run->opts->hold_ms});
+	    &(struct event){.type = EVENT_HELD, .ms = run->opts->lock.hold_ms});
 	run->output.fd = (struct loop_fd){.fd = STDOUT_FILENO,
 	    .events = POLLOUT,
 	    .on_ready = on_output,
@@ -37,15 +37,15 @@ hold_start(struct run *run)
 {
 	struct lock_config *config = &run->configs[0]; /* the only one */
 
-	if (config->ttl_ms == run->opts->hold_ms) {
+	if (config->ttl_ms == run->opts->lock.hold_ms) {
 		begin_print(run);
 		return;
 	}
 	run_enter(run, RUN_LENGTHEN);
 	run->limits.granted_until = run->set.valid_until;
 	run->limits.give_up_at = clock_min(run->set.valid_until,
-	    clock_now() + run->opts->server_timeout_ms);
-	config->ttl_ms = run->opts->hold_ms;
+	    clock_now() + run->opts->lock.server_timeout_ms);
+	config->ttl_ms = run->opts->lock.hold_ms;
 	set_renew(&run->set);
 }
 

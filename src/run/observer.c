@@ -123,7 +123,7 @@ static void
 watch_silence(struct run *run, const struct lock *lock, bool is_calm)
 {
 	struct observer *observer = &run->observer;
-	int64_t timeout_ms = run->opts->server_timeout_ms;
+	int64_t timeout_ms = run->opts->lock.server_timeout_ms;
 	int64_t now = clock_now();
 	int64_t lasts_ms = TROUBLE_MIN_MS;
 
@@ -224,11 +224,11 @@ report_acquired(struct run *run, size_t key)
 	watch_queue(run, lock);
 	report_no_history(run, lock);
 	watch_servers(run, lock);
-	if (opts->kind == 'p' && lock->grant.permits != 0 &&
-	    lock->grant.permits != opts->permits)
+	if (opts->lock.kind == &kind_permits && lock->grant.permits != 0 &&
+	    lock->grant.permits != opts->lock.permits)
 		emit(run, lock,
 		    (struct event){.type = EVENT_PERMITS_DIFFER,
-			.permits = opts->permits,
+			.permits = opts->lock.permits,
 			.count = lock->grant.permits});
 	if (lock->grant.success_ahead_ms > 0)
 		emit(run, lock,
@@ -241,7 +241,7 @@ report_acquired(struct run *run, size_t key)
 		.fence =
 		    lock->grant.fence[0] != '\0' ? lock->grant.fence : "none",
 		.token = lock->claim.token,
-		.ms = opts->ttl_ms});
+		.ms = opts->lock.ttl_ms});
 }
 
 /* --- held ------------------------------------------------------------- */
@@ -305,7 +305,7 @@ watch_job(struct run *run)
 	const struct job *job = &run->guard.job;
 	int64_t late_ms = run->loop->late_ms;
 
-	if (late_ms >= PAUSE_MIN_MS && late_ms >= run->opts->ttl_ms / 5)
+	if (late_ms >= PAUSE_MIN_MS && late_ms >= run->opts->lock.ttl_ms / 5)
 		events_emit(run->events,
 		    &(struct event){.type = EVENT_PAUSED, .ms = late_ms});
 	if (run->cover != COVER_NONE && job->state <= JOB_RUNNING &&

@@ -66,6 +66,13 @@ relay_init(struct run *run, struct signals *signals)
 	loop_add(run->loop, &run->relay.fd);
 }
 
+/* Unless it was stopped again by then. */
+static void
+continue_job(struct run *run)
+{
+	guard_order(&run->guard, ORDER_CONTINUE, run->guard.job.stops);
+}
+
 bool
 relay_obey(struct run *run)
 {
@@ -82,7 +89,7 @@ relay_obey(struct run *run)
 			return true;
 		case SIGNALS_STOP:
 			if (terminal_suspend(signo) && run->guard.pid > 0)
-				guard_continue(&run->guard);
+				continue_job(run);
 			break;
 		case SIGNALS_IGNORE:
 			break;
@@ -118,14 +125,14 @@ relay_forward(struct run *run)
 	    remove_signal(&relay->caught, SIGCONT)) {
 		remove_signal(&relay->forward, SIGCONT);
 		remove_signal(&relay->shared, SIGCONT);
-		guard_continue(&run->guard);
+		continue_job(run);
 		relay->terminal = RELAY_TERMINAL;
 	}
 	for (int signo = 1; signo <= SIGNALS; signo++) {
 		if (remove_signal(&relay->forward, signo))
-			guard_signal(&run->guard, signo);
+			guard_order(&run->guard, ORDER_SIGNAL, signo);
 		if (remove_signal(&relay->shared, signo))
-			guard_signal_group(&run->guard, signo);
+			guard_order(&run->guard, ORDER_SIGNAL_GROUP, signo);
 	}
 	if (take_caught(relay))
 		relay->asked_to_end = true;
@@ -137,7 +144,7 @@ relay_forward(struct run *run)
 	} else {
 		relay->terminal = RELAY_TERMINAL;
 		if (run->guard.job.suspended)
-			guard_continue(&run->guard);
+			continue_job(run);
 	}
 }
 

@@ -14,8 +14,6 @@
 
 /* Servers may be silent so long before the locks are released unconfirmed. */
 enum { CONFIRM_MS = 2000 };
-/* An acquire's reply is awaited so long. */
-enum { TRY_MIN_MS = 1000, TRY_MAX_MS = 5000 };
 
 /* A hold has no guard either. */
 static bool
@@ -56,74 +54,36 @@ _Static_assert(OPTS_KEYS_MAX <= SET_LOCKS_MAX &&
 		   OPTS_SERVERS_MAX <= REDLOCK_SERVERS_MAX,
     "a lock for each");
 
-/* One for each key, or for each server: their number. A try gets a third of the
- * time that servers may be silent: a reply that was lost never comes, and a
- * second connection is to have its chance. */
-static size_t
-configure(struct lock_config *configs, const struct opts *opts)
-{
-	bool votes = opts->server_count > 1;
-	size_t count = votes ? opts->server_count : opts->key_count;
-	int64_t try_ms = opts->server_timeout_ms;
-
-	if (opts->wait_ms > 0)
-		try_ms = clock_min(try_ms, opts->wait_ms);
-	try_ms = try_ms / 3 > TRY_MIN_MS ? try_ms / 3 : TRY_MIN_MS;
-	for (size_t i = 0; i < count; i++)
-		configs[i] = (struct lock_config){
-		    .key = opts->keys[votes ? 0 : i].key,
-		    .name = opts->keys[votes ? 0 : i].name,
-		    .server = &opts->servers[votes ? i : 0],
-		    .vote_ms = votes ? votes_patience_ms(opts->ttl_ms) : 0,
-		    .min_uptime_ms = opts->min_uptime_ms,
-		    .ttl_ms = opts->ttl_ms,
-		    .server_timeout_ms = opts->server_timeout_ms,
-		    .try_ms = clock_min(try_ms, TRY_MAX_MS),
-		    .wait = opts->wait_ms != 0,
-		    .max_waiters = opts->max_waiters,
-		    .newest = opts->newest,
-		    .replace = opts->replace,
-		    .replaceable = opts->replaceable,
-		    .replicas = opts->replicas,
-		    .replicas_ms = opts->replicas_ms,
-		    .kind = kind_of(opts->kind),
-		    .permits = opts->permits,
-		    .is_hold = opts->action == OPTS_HOLD,
-		    .hold_ms = opts->hold_ms,
-		    .command = opts->command != NULL ? opts->command[0] : "",
-		    .label = opts->label,
-		    .outer = getenv("RLOCKRUN_HELD"),
-		    .history_ms = opts->history_ms,
-		    .once_ms = opts->once_ms,
-		    .once_id = opts->once_id,
-		    .expect_ms = opts->expect_ms,
-		};
-	return count;
-}
-
-/* Unless an ending comes up, the run can begin. */
+/* Unless an ending comes up, the run can begin. There is a lock for each key,
+ * or for each server. */
 static void
 set_up(struct run *run, struct signals *signals)
 {
+	const struct opts *opts = run->opts;
+	bool votes = opts->server_count > 1;
+	size_t count = votes ? opts->server_count : opts->key_count;
 	int64_t splay_ms;
-	size_t count;
 
 	if (has_job(run) && guard_init(&run->guard, run->loop) == -1) {
 		ending_add_unguarded(run->events, errno);
 		return;
 	}
 	relay_init(run, signals);
-	count = configure(run->configs, run->opts);
-	if (set_init(&run->set, run->loop,
-		run->opts->server_count > 1 ? &rule_majority : &rule_all,
+	for (size_t i = 0; i < count; i++) {
+		run->configs[i] = opts->lock;
+		run->configs[i].key = opts->keys[votes ? 0 : i].key;
+		run->configs[i].name = opts->keys[votes ? 0 : i].name;
+		run->configs[i].server = &opts->servers[votes ? i : 0];
+	}
+	if (set_init(&run->set, run->loop, votes ? &rule_majority : &rule_all,
 		run->configs, count) == -1)
 		ending_add_text(run->events, ENDING_NO_LOCK, strerror(errno));
 	else if (has_job(run))
 		command_find(run);
 	if (run->facts->ending != ENDING_NONE || !has_job(run) ||
-	    run->opts->splay_ms == 0)
+	    opts->splay_ms == 0)
 		return;
-	splay_ms = dice_between(0, run->opts->splay_ms);
+	splay_ms = dice_between(0, opts->splay_ms);
 	run->limits.splay_until = clock_now() + splay_ms;
 	events_emit(run->events,
 	    &(struct event){.type = EVENT_DELAYED, .ms = splay_ms});

@@ -28,7 +28,7 @@ enum {
 static int64_t
 kill_ahead(const struct run *run)
 {
-	int64_t ahead = run->opts->ttl_ms / 100;
+	int64_t ahead = run->opts->lock.ttl_ms / 100;
 
 	return ahead < KILL_AHEAD_MIN_MS ? KILL_AHEAD_MIN_MS : ahead;
 }
@@ -139,7 +139,7 @@ begin_stop(struct run *run, int64_t stop_by)
 	run->limits.stopping_since = clock_now();
 	run->limits.stop_by = stop_by;
 	events_emit(run->events, &(struct event){.type = EVENT_JOB_STOPPING});
-	guard_terminate(&run->guard);
+	guard_order(&run->guard, ORDER_TERMINATE, 0);
 }
 
 /* An outage that has lasted until here ends the job in time. After a pause of
@@ -168,7 +168,7 @@ static void
 watch_lease(struct run *run)
 {
 	int64_t grace =
-	    clock_min(run->opts->kill_after_ms, run->opts->ttl_ms / 2);
+	    clock_min(run->opts->kill_after_ms, run->opts->lock.ttl_ms / 2);
 	int64_t term_at = kill_at(run);
 
 	if (term_at != CLOCK_NEVER)

@@ -196,14 +196,14 @@ hook_on_event(void *arg, const struct event *event)
 
 /* What only looks at locks has no events of a run. */
 static void *
-open_hook(const struct facts *facts, struct loop *loop)
+open_hook(const struct facts *facts, struct loop *loop, struct writer *writer)
 {
 	const struct opts *opts = facts->opts;
 	struct hook_command commands[OPTS_HOOKS_MAX];
 	struct event_hook *state;
 	struct hooks hooks;
 
-	(void)loop;
+	(void)loop, (void)writer;
 	if (opts->hook_count == 0 ||
 	    (opts->action != OPTS_RUN &&
 		(opts->action != OPTS_HOLD || opts->token != NULL)))

@@ -1,7 +1,6 @@
-/* The lines of a file wait for a moment in which a slow disk delays nothing;
- * stderr and syslog never block. What is not taken is dropped and counted. */
+/* The lines of a file are written by a thread; stderr and syslog never block.
+ * What is not taken is dropped and counted. */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -12,16 +11,16 @@
 #include "base/exitcode.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "sink/backlog.h"
 #include "sink/event_text.h"
 #include "sink/log_file.h"
 #include "sink/log_line.h"
 #include "sink/reminder.h"
 #include "sink/sinks.h"
+#include "sink/writer.h"
 
 #define SYSLOG_PATH "/dev/log"
 
-enum { NAME_SIZE = 1024, WAITING_MAX = 256 /* lines */ };
+enum { NAME_SIZE = 1024 };
 
 enum target { TARGET_STDERR, TARGET_SYSLOG, TARGET_FILE };
 
@@ -30,13 +29,11 @@ struct event_log {
 	struct log_line line;
 	struct reminder reminder; /* to log the wait again */
 	enum target target;
-	int64_t dropped; /* lines */
-	int socket;	 /* to syslog, or -1 */
-	struct log_file file;
-	struct backlog backlog;
-	char *lines[WAITING_MAX]; /* that wait: a ring */
-	size_t first, waiting;
-	bool followed; /* the file, for the first line */
+	char *path;		/* NULL: stderr */
+	_Atomic size_t dropped; /* lines */
+	int socket;		/* to syslog, or -1 */
+	struct log_file file;	/* the thread's */
+	struct writer_source source;
 };
 
 /* The first line that is dropped is reported. */
@@ -47,59 +44,34 @@ event_log_drop(struct event_log *state, const char *why)
 
 	if (state->dropped++ > 0)
 		return;
-	escape_quote(state->target == TARGET_SYSLOG ? SYSLOG_PATH
-						    : state->file.path,
-	    name, sizeof(name));
+	escape_quote(state->path, name, sizeof(name));
 	log_warnx("cannot write to the log %s: %s; dropping lines", name, why);
 }
 
 /* --- a file ------------------------------------------------------------- */
 
 static void
-add_line(struct event_log *state, const char *text, size_t length)
-{
-	size_t next = (state->first + state->waiting) % WAITING_MAX;
-	char *line;
-
-	if (state->waiting == WAITING_MAX) {
-		event_log_drop(state, "it is too slow");
-		return;
-	}
-	line = strndup(text, length);
-	if (line == NULL) {
-		event_log_drop(state, strerror(errno));
-		return;
-	}
-	state->lines[next] = line;
-	state->waiting++;
-	backlog_add(&state->backlog);
-}
-
-static void
-remove_line(struct event_log *state)
-{
-	free(state->lines[state->first]);
-	state->first = (state->first + 1) % WAITING_MAX;
-	state->waiting--;
-}
-
-/* One look at the path, or one write. */
-static bool
-event_log_step(void *arg)
+write_line(void *arg, const void *line, size_t length)
 {
 	struct event_log *state = arg;
 	const char *why;
 
-	state->followed = !state->followed;
-	if (state->followed) {
-		log_file_follow(&state->file);
-		return true;
-	}
-	why = log_file_append(&state->file, state->lines[state->first]);
+	log_file_follow(&state->file);
+	why = log_file_append(&state->file, line, length);
 	if (why != NULL)
 		event_log_drop(state, why);
-	remove_line(state);
-	return state->waiting > 0;
+}
+
+/* A line from before the guard was forked waits for the next one. */
+static void
+put_line(struct event_log *state, const char *line, size_t length)
+{
+	const struct facts *facts = state->line.facts;
+
+	if (!writer_put(&state->source, line, length))
+		event_log_drop(state, "it is too slow");
+	if (facts->begun_at != 0 || state->opts->action != OPTS_RUN)
+		writer_start(state->source.writer);
 }
 
 /* --- syslog ------------------------------------------------------------- */
@@ -146,7 +118,7 @@ log_event(struct event_log *state, const struct event *event)
 	else if (state->target == TARGET_SYSLOG)
 		send_to_syslog(state, text, length);
 	else
-		add_line(state, text, length);
+		put_line(state, text, length);
 }
 
 static void
@@ -163,7 +135,6 @@ event_log_on_event(void *arg, const struct event *event)
 {
 	struct event_log *state = arg;
 
-	backlog_take(&state->backlog, event);
 	if (!reminder_take(&state->reminder, event))
 		log_event(state, event);
 }
@@ -182,7 +153,7 @@ report_no_log(const struct opts *opts, const char *why)
 }
 
 static void *
-open_log(const struct facts *facts, struct loop *loop)
+open_log(const struct facts *facts, struct loop *loop, struct writer *writer)
 {
 	const struct opts *opts = facts->opts;
 	struct event_log *state;
@@ -192,45 +163,55 @@ open_log(const struct facts *facts, struct loop *loop)
 	    opts->action == OPTS_DOCTOR)
 		return NULL; /* see event_text */
 	state = mem_alloc(sizeof(*state));
-	state->target = opts->log_to == NULL		      ? TARGET_STDERR
-			: strcmp(opts->log_to, "syslog") == 0 ? TARGET_SYSLOG
-							      : TARGET_FILE;
-	if (state->target == TARGET_FILE)
-		why = log_file_open(&state->file, opts->log_to);
+	*state = (struct event_log){.opts = opts,
+	    .line = {.facts = facts, .json = opts->log_json},
+	    .source = {.write = write_line, .arg = state},
+	    .socket = -1};
+	if (opts->log_to != NULL && strcmp(opts->log_to, "syslog") == 0) {
+		state->target = TARGET_SYSLOG;
+		state->line.head = LOG_LINE_SYSLOG;
+		state->path = mem_strdup(SYSLOG_PATH);
+	} else if (opts->log_to != NULL) {
+		state->target = TARGET_FILE;
+		state->path = mem_strdup(opts->log_to);
+		why = log_file_open(&state->file, state->path);
+		if (why == NULL && writer_add(writer, &state->source) == -1)
+			why = strerror(errno);
+	}
 	if (why != NULL) {
 		report_no_log(opts, why);
+		free(state->path);
 		free(state);
 		return NULL;
 	}
-	state->opts = opts;
-	state->socket = -1;
-	backlog_init(&state->backlog, loop, event_log_step, state);
-	state->line = (struct log_line){.facts = facts,
-	    .json = opts->log_json,
-	    .head = state->target == TARGET_SYSLOG ? LOG_LINE_SYSLOG
-						   : LOG_LINE_DATED};
 	holder_self(&state->line.self);
 	reminder_init(&state->reminder, loop, log_waiting, state);
 	return state;
 }
 
+/* What the thread still uses stays. */
 static void
 close_log(void *arg)
 {
 	struct event_log *state = arg;
+	size_t lost = 0;
 
 	reminder_stop(&state->reminder);
-	backlog_finish(&state->backlog);
-	for (; state->waiting > 0; remove_line(state))
+	if (state->target == TARGET_FILE)
+		lost = writer_finish(&state->source);
+	for (size_t i = 0; i < lost; i++)
 		event_log_drop(state, "it is too slow");
 	if (state->dropped > 0)
-		log_warnx("%" PRId64 " line%s of the log %s dropped",
-		    state->dropped, state->dropped > 1 ? "s" : "",
+		log_warnx("%zu line%s of the log %s dropped", state->dropped,
+		    state->dropped > 1 ? "s" : "",
 		    state->dropped > 1 ? "were" : "was");
+	if (lost > 0)
+		return;
 	if (state->target == TARGET_FILE)
 		close(state->file.fd);
 	if (state->socket != -1)
 		close(state->socket);
+	free(state->path);
 	free(state);
 }
 

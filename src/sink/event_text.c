@@ -155,11 +155,13 @@ event_text_on_event(void *arg, const struct event *event)
 }
 
 static void *
-event_text_open(const struct facts *facts, struct loop *loop)
+event_text_open(const struct facts *facts, struct loop *loop,
+    struct writer *writer)
 {
 	const struct opts *opts = facts->opts;
 	struct event_text *state;
 
+	(void)writer;
 	if (opts->log_json && opts->log_to == NULL)
 		return NULL; /* see event_log */
 	state = mem_alloc(sizeof(*state));

@@ -105,10 +105,9 @@ log_file_follow(struct log_file *file)
 /* A pipe or a terminal may block, and a pipe without a reader would raise
  * SIGPIPE. */
 const char *
-log_file_append(struct log_file *file, const char *line)
+log_file_append(struct log_file *file, const char *line, size_t length)
 {
 	struct pollfd out = {.fd = file->fd, .events = POLLOUT};
-	size_t length = strlen(line);
 	struct iovec parts[] = {{(void *)(uintptr_t) "\n", 0},
 	    {(void *)(uintptr_t)line, length}};
 	ssize_t wrote;

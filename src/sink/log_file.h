@@ -31,6 +31,7 @@ void log_file_follow(struct log_file *file);
 
 /* Appends the line, which ends with a newline. NULL, or the reason why the line
  * is lost. */
-const char *log_file_append(struct log_file *file, const char *line);
+const char *log_file_append(struct log_file *file, const char *line,
+    size_t length);
 
 #endif

@@ -8,10 +8,12 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file_write.h"
+#include "base/mem.h"
 
 /* Nobody but our own group may lock the lock file, as all may who can read it.
  * What Prometheus reads is for all. */
@@ -24,27 +26,25 @@ enum { LOCK_MODE = 0640, TEXT_MODE = 0644 };
 
 #define OPEN_SAFELY (O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
-/* Without a path it is the folder that fails. */
-static enum metrics_update
-fail_update(struct metrics_file *file, const char *path, const char *why)
+/* Another run has the file locked for less than a millisecond, unless it is
+ * stopped or the disk is slow. */
+enum { BUSY_MS = 500, PAUSE_MS = 5 };
+
+/* False: an update has failed. Without a name it is the folder that fails. */
+static bool
+fail(struct metrics_file *file, const char *name, const char *why)
 {
-	if (path == NULL)
+	if (name == NULL)
 		snprintf(file->why, sizeof(file->why), "%s", why);
 	else
-		snprintf(file->why, sizeof(file->why), "\"%s\": %s", path, why);
-	return METRICS_UPDATE_FAILED;
+		snprintf(file->why, sizeof(file->why), "\"%s\": %s", name, why);
+	return false;
 }
 
 static const char *
 describe_errno(void)
 {
 	return errno == ELOOP ? "it is a link" : strerror(errno);
-}
-
-static enum metrics_update
-fail_errno(struct metrics_file *file, const char *path)
-{
-	return fail_update(file, path, describe_errno());
 }
 
 /* --- the runs --------------------------------------------------------- */
@@ -109,7 +109,7 @@ enter_run(struct metrics_file *file, struct metrics *metrics,
 	metrics->runs[metrics->run_count++].byte = file->byte;
 }
 
-/* --- the steps of an update -------------------------------------------- */
+/* --- an update ---------------------------------------------------------- */
 
 /* A link there may lead anywhere by the time it is used. -1 with errno. */
 static int
@@ -124,14 +124,6 @@ open_path(const char *folder)
 	return fd;
 }
 
-static enum metrics_update
-open_metrics_folder(struct metrics_file *file)
-{
-	file->folder_fd = open_path(file->folder);
-	return file->folder_fd != -1 ? METRICS_UPDATE_GOES_ON
-				     : fail_errno(file, NULL);
-}
-
 static void
 close_lock(struct metrics_file *file)
 {
@@ -142,7 +134,7 @@ close_lock(struct metrics_file *file)
 }
 
 /* Somebody may have removed it, and the folder. */
-static enum metrics_update
+static bool
 open_lock(struct metrics_file *file)
 {
 	struct stat ours, there;
@@ -151,130 +143,95 @@ open_lock(struct metrics_file *file)
 	    fstatat(file->folder_fd, file->lock_name, &there,
 		AT_SYMLINK_NOFOLLOW) == 0 &&
 	    ours.st_dev == there.st_dev && ours.st_ino == there.st_ino)
-		return METRICS_UPDATE_GOES_ON;
+		return true;
 	close_lock(file);
 	file->lock_fd = openat(file->folder_fd, file->lock_name,
 	    O_RDONLY | O_CREAT | OPEN_SAFELY, LOCK_MODE);
-	if (file->lock_fd == -1)
-		return fail_errno(file, file->lock_name);
-	return METRICS_UPDATE_GOES_ON;
+	return file->lock_fd != -1 ||
+	       fail(file, file->lock_name, describe_errno());
 }
 
-static enum metrics_update
-open_former(struct metrics_file *file)
+static bool
+take_lock(struct metrics_file *file)
 {
-	if (flock(file->lock_fd, LOCK_EX | LOCK_NB) == -1)
-		return errno == EWOULDBLOCK ? METRICS_UPDATE_BUSY
-					    : fail_errno(file, file->lock_name);
-	file->fd =
-	    openat(file->folder_fd, file->text_name, O_RDONLY | OPEN_SAFELY);
-	if (file->fd == -1 && errno != ENOENT)
-		return fail_errno(file, file->text_name);
-	return METRICS_UPDATE_GOES_ON;
+	int64_t until = clock_now() + BUSY_MS;
+
+	while (flock(file->lock_fd, LOCK_EX | LOCK_NB) == -1) {
+		if (errno != EWOULDBLOCK)
+			return fail(file, file->lock_name, describe_errno());
+		if (clock_now() >= until)
+			return fail(file, NULL,
+			    "another process has locked the file");
+		nanosleep(&(struct timespec){.tv_nsec = PAUSE_MS * 1000000},
+		    NULL);
+	}
+	return true;
 }
 
-/* Without a file its length is 0. One that is as large as the room is not
- * ours. */
-static enum metrics_update
-read_former(struct metrics_file *file)
+/* One that is as large as the room is not ours; empty ones are damaged, as a
+ * crash of the host leaves them. */
+static bool
+read_former(struct metrics_file *file, struct metrics *metrics)
 {
 	struct stat status;
-	ssize_t length;
+	ssize_t length = -1;
+	int fd =
+	    openat(file->folder_fd, file->text_name, O_RDONLY | OPEN_SAFELY);
 
-	file->length = 0;
-	if (file->fd == -1)
-		return METRICS_UPDATE_GOES_ON;
-	if (fstat(file->fd, &status) == 0 && !S_ISREG(status.st_mode))
-		return fail_update(file, file->text_name,
-		    "it is not a regular file");
-	length = read(file->fd, file->text, file->room);
+	metrics_init(metrics);
+	file->damaged = false;
+	if (fd == -1)
+		return errno == ENOENT ||
+		       fail(file, file->text_name, describe_errno());
+	if (fstat(fd, &status) == 0 && !S_ISREG(status.st_mode))
+		fail(file, file->text_name, "it is not a regular file");
+	else if ((length = read(fd, file->text, file->room)) == -1)
+		fail(file, file->text_name, describe_errno());
+	close(fd);
 	if (length == -1)
-		return fail_errno(file, file->text_name);
-	/* Empty files are damaged ones, as a crash of the host leaves them. */
-	if (length == 0)
-		file->text[length++] = '\n';
-	file->length = (size_t)length;
-	close(file->fd);
-	file->fd = -1;
-	return METRICS_UPDATE_GOES_ON;
-}
-
-static enum metrics_update
-merge(struct metrics_file *file)
-{
-	struct metrics metrics;
-
-	file->text = malloc(file->room);
-	if (file->text == NULL)
-		return fail_errno(file, NULL);
-	if (read_former(file) == METRICS_UPDATE_FAILED)
-		return METRICS_UPDATE_FAILED;
-	metrics_init(&metrics);
-	file->damaged = file->length == file->room;
-	if (file->length > 0 && !file->damaged) {
-		file->text[file->length] = '\0';
+		return false;
+	file->damaged = length == 0 || (size_t)length == file->room;
+	if (!file->damaged) {
+		file->text[length] = '\0';
 		file->damaged =
-		    strlen(file->text) < file->length ||
-		    metrics_text_read(&metrics, file->label, file->text);
+		    strlen(file->text) < (size_t)length ||
+		    metrics_text_read(metrics, file->label, file->text);
 	}
-	metrics_add(&metrics, &file->written);
-	remove_dead_runs(file, &metrics);
-	if (file->run.since_ms != 0)
-		enter_run(file, &metrics, &file->run);
-	metrics_count_runs(&metrics, clock_epoch());
-	file->length =
-	    metrics_text_write(&metrics, file->label, file->text, file->room);
-	return METRICS_UPDATE_GOES_ON;
+	return true;
 }
 
-/* The former text stays as the new one's name, and is removed by the next
- * update: who reads it now must not see it change. */
-static enum metrics_update
-remove_new(struct metrics_file *file)
+/* The former text has that name until then, since who reads it now must not see
+ * it change. The umask may have taken away what others need to read the new
+ * one. */
+static bool
+write_new(struct metrics_file *file, size_t length)
 {
-	unlinkat(file->folder_fd, file->new_name, 0);
-	return METRICS_UPDATE_GOES_ON;
-}
-
-static enum metrics_update
-create_new(struct metrics_file *file)
-{
-	file->fd = openat(file->folder_fd, file->new_name,
-	    O_WRONLY | O_CREAT | O_EXCL | OPEN_SAFELY, TEXT_MODE);
-	if (file->fd == -1)
-		return fail_errno(file, file->new_name);
-	return METRICS_UPDATE_GOES_ON;
-}
-
-/* The umask may have taken away what others need to read it. */
-static enum metrics_update
-write_new(struct metrics_file *file)
-{
-	const struct iovec text = {file->text, file->length};
-	enum metrics_update result = METRICS_UPDATE_GOES_ON;
+	const struct iovec text = {file->text, length};
 	struct stat status;
 	ssize_t wrote = -1;
-	int fd = file->fd;
+	int fd, error;
 
+	unlinkat(file->folder_fd, file->new_name, 0);
+	fd = openat(file->folder_fd, file->new_name,
+	    O_WRONLY | O_CREAT | O_EXCL | OPEN_SAFELY, TEXT_MODE);
+	if (fd == -1)
+		return fail(file, file->new_name, describe_errno());
 	if (fstat(fd, &status) == 0 && ((status.st_mode & 0777) == TEXT_MODE ||
 					   fchmod(fd, TEXT_MODE) == 0))
 		wrote = file_write(fd, &text, 1);
-	if (wrote == -1)
-		result = fail_errno(file, file->new_name);
-	else if ((size_t)wrote < file->length)
-		result = fail_update(file, file->new_name, strerror(ENOSPC));
-	file->fd = -1;
-	if (close(fd) == -1 && result == METRICS_UPDATE_GOES_ON)
-		result = fail_errno(file, file->new_name);
-	if (result == METRICS_UPDATE_FAILED)
-		unlinkat(file->folder_fd, file->new_name, 0);
-	return result;
+	error = wrote == -1 ? errno : (size_t)wrote < length ? ENOSPC : 0;
+	if (close(fd) == -1 && error == 0)
+		error = errno;
+	if (error == 0)
+		return true;
+	unlinkat(file->folder_fd, file->new_name, 0);
+	return fail(file, file->new_name, strerror(error));
 }
 
 /* rename(2) onto a file makes ext4 write the new one to the disk at once, which
  * takes longer than all the rest. An exchange does not. It is impossible if
  * there is nothing to be replaced, or on some file systems. */
-static enum metrics_update
+static bool
 replace_former(struct metrics_file *file)
 {
 	int fd = file->folder_fd;
@@ -282,72 +239,46 @@ replace_former(struct metrics_file *file)
 	if (syscall(SYS_renameat2, fd, file->new_name, fd, file->text_name,
 		RENAME_EXCHANGE) == 0 ||
 	    renameat(fd, file->new_name, fd, file->text_name) == 0)
-		return file->damaged ? METRICS_UPDATED_ANEW
-				     : METRICS_UPDATED_WELL;
-	fail_errno(file, file->text_name);
+		return true;
+	fail(file, file->text_name, describe_errno());
 	unlinkat(fd, file->new_name, 0);
-	return METRICS_UPDATE_FAILED;
+	return false;
 }
 
-/* Each makes one call that may wait for a disk. Further calls on the same file,
- * and those after a failure, may follow in the same step. */
-static enum metrics_update (*const steps[])(
-    struct metrics_file *file) = {open_metrics_folder, open_lock, open_former,
-    merge, remove_new, create_new, write_new, replace_former};
-
-/* --- an update ---------------------------------------------------------- */
-
-/* What has changed since it began is newer than what it did not write. */
-static void
-end_update(struct metrics_file *file, bool written)
+const char *
+metrics_file_update(struct metrics_file *file, const struct metrics_run *run)
 {
-	if (!written) {
-		metrics_add(&file->written, &file->changes);
-		file->changes = file->written;
+	struct metrics metrics;
+	size_t length;
+	bool good;
+
+	file->folder_fd = open_path(file->folder);
+	if (file->folder_fd == -1)
+		fail(file, NULL, describe_errno());
+	good = file->folder_fd != -1 && open_lock(file) && take_lock(file) &&
+	       read_former(file, &metrics);
+	if (good) {
+		metrics_add(&metrics, &file->changes);
+		remove_dead_runs(file, &metrics);
+		if (run->since_ms != 0)
+			enter_run(file, &metrics, run);
+		metrics_count_runs(&metrics, clock_epoch());
+		length = metrics_text_write(&metrics, file->label, file->text,
+		    file->room);
+		good = write_new(file, length) && replace_former(file);
 	}
-	file->step = 0;
-	if (file->fd != -1)
-		close(file->fd);
-	file->fd = -1;
-	free(file->text);
-	file->text = NULL;
-	if (file->run.since_ms == 0 || file->byte == 0)
+	if (good)
+		metrics_init(&file->changes);
+	if (run->since_ms == 0 || file->byte == 0)
 		close_lock(file);
 	else
 		flock(file->lock_fd, LOCK_UN);
 	if (file->folder_fd != -1)
 		close(file->folder_fd);
-	file->folder_fd = -1;
+	return good ? NULL : file->why;
 }
 
-void
-metrics_file_begin(struct metrics_file *file, const struct metrics_run *run)
-{
-	file->step = 1;
-	file->written = file->changes;
-	metrics_init(&file->changes);
-	file->run = *run;
-}
-
-void
-metrics_file_cancel(struct metrics_file *file)
-{
-	if (file->step != 0)
-		end_update(file, false);
-}
-
-enum metrics_update
-metrics_file_step(struct metrics_file *file)
-{
-	enum metrics_update result = steps[file->step - 1](file);
-
-	if (result == METRICS_UPDATE_GOES_ON)
-		file->step++;
-	else
-		end_update(file, result == METRICS_UPDATED_WELL ||
-				     result == METRICS_UPDATED_ANEW);
-	return result;
-}
+/* --- the rest ------------------------------------------------------------ */
 
 const char *
 metrics_file_check_folder(const char *folder)
@@ -369,23 +300,23 @@ metrics_file_init(struct metrics_file *file, const char *folder,
 {
 	char name[METRICS_NAME_SIZE];
 
-	*file = (struct metrics_file){.folder = folder,
-	    .lock_fd = -1,
-	    .folder_fd = -1,
-	    .fd = -1};
+	*file = (struct metrics_file){.folder = mem_strdup(folder),
+	    .label = metrics_name_label(key),
+	    .lock_fd = -1};
 	metrics_init(&file->changes);
 	metrics_name_file(key, name);
 	snprintf(file->text_name, sizeof(file->text_name), "%s.prom", name);
 	snprintf(file->new_name, sizeof(file->new_name), "%s.tmp", name);
 	snprintf(file->lock_name, sizeof(file->lock_name), "%s.lock", name);
-	file->label = metrics_name_label(key);
 	file->room = metrics_text_room(file->label);
+	file->text = mem_realloc(NULL, file->room);
 }
 
 void
 metrics_file_fini(struct metrics_file *file)
 {
-	metrics_file_cancel(file);
 	close_lock(file);
+	free(file->folder);
 	free(file->label);
+	free(file->text);
 }

@@ -27,7 +27,7 @@ OPTIONS = TRACESYSGOOD | TRACEFORK | TRACEVFORK | TRACECLONE | TRACEEXEC | EXITK
 RAX, RDX, RSI, RDI, ORIG_RAX = 10, 12, 13, 14, 15  # of the 27 words of user_regs_struct
 STACK = 16384  # how much of it is searched
 MEMORY = ("brk", "mmap")
-CONNECTING = ("redis/socket.c", "redis/resolve.c")
+CONNECTING = ("redis/socket.c", "redis/names/resolve.c")
 
 libc = ctypes.CDLL(None, use_errno=True)
 libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
@@ -206,7 +206,7 @@ class Tracer:
 
     def role_of_child(self, parent):
         roles = {"job/guard.c": "guard", "job/supervisor.c": "command",
-                 "redis/resolve.c": "resolver", "sink/hooks.c": "runner",
+                 "redis/names/resolve.c": "resolver", "sink/hooks.c": "runner",
                  "sink/hook_runner.c": "hook", "admin/watch.c": "view"}
         return roles.get(parent.site.file if parent.site else "", "other")
 

@@ -44,8 +44,8 @@ check(int argc, char **argv)
 		abort();
 	if (status == 0 && opts.action == OPTS_RUN &&
 	    (opts.key_count < 1 || strlen(opts.keys[0].key) > OPTS_KEY_MAX ||
-		opts.ttl_ms < 1000 || opts.wait_ms < OPTS_WAIT_FOREVER ||
-		opts.kill_after_ms < 0 || opts.server_timeout_ms < 1 ||
+		opts.lock.ttl_ms < 1000 || opts.wait_ms < OPTS_WAIT_FOREVER ||
+		opts.kill_after_ms < 0 || opts.lock.server_timeout_ms < 1 ||
 		opts.conflict_exit < 0 || opts.conflict_exit > 255 ||
 		opts.servers[0].label == NULL || opts.command[0] == NULL ||
 		*opts.command[0] == '\0'))

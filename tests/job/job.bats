@@ -128,8 +128,9 @@ os.kill(os.getpid(), signal.SIGTERM)'
 	ends_with 126 locked -- ./script
 	[[ $(<err) == "rlockrun: \"$KEY\": cannot run \"./script\": its interpreter is not found; command not started" ]]
 	is_free
-	ends_with 126 locked -- ./script2
+	ends_with 126 locked --log-to log -- ./script2
 	[[ $(<err) == *'cannot run "./script2": Permission denied; command not started' ]]
+	run -1 grep 'the job ended' log
 	is_free
 	[[ -z $(keys_left) ]]
 }

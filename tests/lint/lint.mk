@@ -15,7 +15,7 @@ lint-gcc:
 	$(MAKE) VARIANT=analyze CC=gcc WERROR=1 objects
 lint-clang:
 	$(MAKE) VARIANT=clang CC=$(CLANG) WERROR=1 objects
-objects: $(OBJ) $(STATIC_SRC:%.c=$(B)/%.o) $(UNIT:%=%.o) $(FUZZ:%=%.o)
+objects: $(OBJ) $(ALL_SRC:%.c=$(B)/%.o) $(UNIT:%=%.o) $(FUZZ:%=%.o)
 lint-cppcheck:
 	cppcheck --quiet --error-exitcode=1 --std=c11 --inline-suppr -D_GNU_SOURCE \
 	    -D__linux__ --enable=warning,performance,portability -Isrc src
@@ -29,7 +29,7 @@ lint-lua: $(SCRIPTS).c
 lint-man:
 	mandoc -T lint -W warning $(PAGES)
 lint-links:
-	packaging/site.sh build/site
+	packaging/site.py build/site
 	tests/lint/links build/site
 lint-shell lint-python lint-layers lint-trusted lint-models lint-paths lint-tags lint-spelling: lint-%:
 	tests/lint/$*

@@ -373,7 +373,7 @@ inline order_job()
 	fi
 }
 
-/* src: job/guard.c take_report */
+/* src: job/guard.c on_report */
 inline take_report()
 {
 	printf("rlockrun: reads %e, %d\n", sent, sent_ended);
@@ -610,12 +610,12 @@ end:	do
 	:: d_step { guard_acts && can_exit -> end_guard() }
 
 	/* The command between vfork(2) and exec.
-	 * src: job/supervisor.c become_job */
+	 * src: job/supervisor.c start_job */
 	:: d_step { state[C] == BORN ->
 		printf("job: 1 gets a death signal\n");
 		state[C] = ARMED
 	 }
-	/* src: job/supervisor.c become_job */
+	/* src: job/supervisor.c start_job */
 	:: d_step {
 		state[C] == ARMED ->
 #ifndef PARENT_UNCHECKED

@@ -457,45 +457,25 @@ guard_set_deadline(struct guard *guard, int64_t deadline)
 	watch_deadline(model);
 }
 
-static void
-order(struct guard *guard, world_call *call, void *what)
+/* Only a terminal's signals go to groups, and need continuing. */
+void
+guard_order(struct guard *guard, enum order_kind kind, int value)
 {
 	struct model *model = model_of_guard(guard);
+	world_call *call = on_signal;
 
-	if (model != NULL)
-		world_at(world.now + die_between(&model->actor->die, 100, 2000),
-		    call, model, what);
-}
-
-void
-guard_signal(struct guard *guard, int signo)
-{
-	model_of_guard(guard)->known.was_forwarded = true;
-	order(guard, on_signal, (void *)(intptr_t)signo);
-}
-
-/* Only a terminal's signals go to groups. */
-void
-guard_signal_group(struct guard *guard, int signo)
-{
-	guard_signal(guard, signo);
-}
-
-void
-guard_continue(struct guard *guard)
-{
-	(void)guard;
-}
-
-void
-guard_terminate(struct guard *guard)
-{
-	struct model *model = model_of_guard(guard);
-
-	model->is_stopping = true;
-	if (model->known.told_to_end_at < 0)
-		model->known.told_to_end_at = world.now;
-	order(guard, on_terminate, NULL);
+	if (kind == ORDER_CONTINUE)
+		return;
+	if (kind == ORDER_TERMINATE) {
+		model->is_stopping = true;
+		if (model->known.told_to_end_at < 0)
+			model->known.told_to_end_at = world.now;
+		call = on_terminate;
+	} else {
+		model->known.was_forwarded = true;
+	}
+	world_at(world.now + die_between(&model->actor->die, 100, 2000), call,
+	    model, (void *)(intptr_t)value);
 }
 
 bool

@@ -18,7 +18,8 @@
 #include "network.h"
 #include "node.h"
 #include "oracle.h"
-#include "redis/resolve.h"
+#include "redis/names/resolve.h"
+#include "sink/writer.h"
 
 /* What the wall clocks of hosts show when a history begins is 2026-06-15,
  * 10:26:40 UTC, as on servers, and what clock_now shows then is 1000 s. */
@@ -340,6 +341,18 @@ WRAP(file_write)(int fd, const struct iovec *parts, int count)
 		    (int)(size > 0 ? size - 1 : 0),
 		    actor_current()->err + actor_current()->err_length - size);
 	return size;
+}
+
+/* --- files
+ * -------------------------------------------------------------------------- */
+
+void WRAP(writer_start)(struct writer *writer);
+
+/* No thread: what one would write is written at once. */
+void
+WRAP(writer_start)(struct writer *writer)
+{
+	writer_work(writer, CLOCK_NEVER);
 }
 
 /* --- events

@@ -117,18 +117,20 @@ bool
 actor_waits_plainly(const struct actor *actor)
 {
 	return actor_is_run(actor) && actor->opts->wait_ms != 0 &&
-	       !actor->opts->newest && !actor->opts->replace &&
+	       !actor->opts->lock.newest && !actor->opts->lock.replace &&
 	       actor->opts->splay_ms == 0 && actor->outer == NULL &&
-	       actor->opts->key_count == 1 && actor->opts->kind == 'x';
+	       actor->opts->key_count == 1 &&
+	       actor->opts->lock.kind == &kind_exclusive;
 }
 
 bool
 actor_may_share(const struct actor *a, const struct actor *b, int others)
 {
-	if (a->opts->kind != b->opts->kind)
+	if (a->opts->lock.kind != b->opts->lock.kind)
 		return false;
-	return a->opts->kind == 's' ||
-	       (a->opts->kind == 'p' && others < a->opts->permits);
+	return a->opts->lock.kind == &kind_shared ||
+	       (a->opts->lock.kind == &kind_permits &&
+		   others < a->opts->lock.permits);
 }
 
 /* --- commands that end what others hold --- */
@@ -279,7 +281,7 @@ known_is_struck(const char *key)
 bool
 known_is_excused(const struct actor *actor)
 {
-	if (!known_has_majority() && actor->opts->replicas == 0 &&
+	if (!known_has_majority() && actor->opts->lock.replicas == 0 &&
 	    known_suffers_loss(actor))
 		return true;
 	for (size_t i = 0; i < actor->opts->key_count; i++) {
@@ -304,7 +306,7 @@ known_may_be_forgotten(const struct actor *actor)
 {
 	return actor->is_unconfirmed ||
 	       known_has_stepped(actor->guarded->ended_at) ||
-	       (actor->opts->replicas == 0 && stage.lost_at >= 0 &&
+	       (actor->opts->lock.replicas == 0 && stage.lost_at >= 0 &&
 		   stage.lost_at >= actor->guarded->ended_at);
 }
 
@@ -348,7 +350,7 @@ held_until(const struct actor *actor)
 	if (!world.calm)
 		until += LATE;
 	if (!world.calm || !actor->is_released || actor->is_left)
-		until += opts->ttl_ms * WORLD_MS * 102 / 100;
+		until += opts->lock.ttl_ms * WORLD_MS * 102 / 100;
 	until += opts->min_hold_ms * WORLD_MS * 102 / 100;
 	for (int i = 0; i < actor_count(); i++) {
 		const struct actor *inner = actor_number(i);

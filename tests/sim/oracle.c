@@ -73,7 +73,8 @@ check_alone(const struct actor *actor, const char *key)
 {
 	int others = 0;
 
-	if (seen_of(key)->is_foreign && actor->opts->kind == 'x')
+	if (seen_of(key)->is_foreign &&
+	    actor->opts->lock.kind == &kind_exclusive)
 		world_find("one at a time",
 		    "%s runs beside a foreign holder of %s", actor->name, key);
 	if (known_is_excused(actor))
@@ -100,7 +101,7 @@ may_fall(const struct actor *actor, int64_t since)
 {
 	const char *info = world_format("{%s}:rlk:i", actor->opts->keys[0].key);
 
-	return (actor->opts->replicas == 0 && known_has_lost(since)) ||
+	return (actor->opts->lock.replicas == 0 && known_has_lost(since)) ||
 	       known_has_stepped(since) || seen_of(info)->stolen_at >= since;
 }
 
@@ -110,8 +111,8 @@ check_fence(const struct actor *actor)
 	struct seen *seen = seen_of(actor->opts->keys[0].key);
 	int64_t fence = strtoll(actor->guarded->fence, NULL, 10);
 
-	if (actor->opts->kind != 'x' || actor->opts->key_count != 1 ||
-	    fence == 0 || actor->outer != NULL)
+	if (actor->opts->lock.kind != &kind_exclusive ||
+	    actor->opts->key_count != 1 || fence == 0 || actor->outer != NULL)
 		return; /* those of others are granted in one order, and start
 			   in another */
 	if (fence <= seen->fence && !may_fall(actor, seen->fence_at) &&
@@ -150,8 +151,9 @@ check_lease(struct actor *actor)
 	const char *key = actor->opts->keys[0].key;
 	const char *token = actor->guarded->token;
 
-	if (actor->opts->kind != 'x' || actor->opts->key_count != 1 ||
-	    *token == '\0' || actor->outer != NULL ||
+	if (actor->opts->lock.kind != &kind_exclusive ||
+	    actor->opts->key_count != 1 || *token == '\0' ||
+	    actor->outer != NULL ||
 	    (known_has_majority() && known_suffers_loss(actor)) ||
 	    count_holding(key, token) >=
 		(known_has_majority() ? node_count() / 2 + 1 : 1))
@@ -192,9 +194,9 @@ copy_of(const struct opts *opts)
 	for (size_t i = 0; i < opts->key_count; i++)
 		copy->keys[i].key =
 		    world_copy(opts->keys[i].key, strlen(opts->keys[i].key));
-	if (opts->once_id != NULL)
-		copy->once_id =
-		    world_copy(opts->once_id, strlen(opts->once_id));
+	if (opts->lock.once_id != NULL)
+		copy->lock.once_id =
+		    world_copy(opts->lock.once_id, strlen(opts->lock.once_id));
 	return copy;
 }
 
@@ -224,7 +226,7 @@ oracle_on_event(struct actor *actor, const struct events *events,
 	if (event->type == EVENT_ENDED)
 		actor->ending = event->ending;
 	policies_on_event(actor, event);
-	tellings_on_event(actor);
+	tellings_on_event(actor, event);
 	world_trace("%s: %s", actor->name, event_row(event)->word);
 }
 
@@ -239,7 +241,8 @@ void
 oracle_on_renewed(struct actor *actor, int64_t deadline)
 {
 	actor->proved[1] = actor->proved[0];
-	actor->proved[0] = actor_true_us(actor, deadline - actor->opts->ttl_ms);
+	actor->proved[0] =
+	    actor_true_us(actor, deadline - actor->opts->lock.ttl_ms);
 }
 
 void

@@ -93,7 +93,7 @@ is_news(const char *key, const struct seen *seen)
 
 	if (opts == NULL || opts->action != OPTS_RUN)
 		return true;
-	since -= opts->ttl_ms * WORLD_MS / 2;
+	since -= opts->lock.ttl_ms * WORLD_MS / 2;
 	for (int i = 0; i < actor_count(); i++) {
 		const struct actor *actor = actor_number(i);
 		bool came =
@@ -125,10 +125,11 @@ check_hand_over(const struct actor *actor)
 	/* The request to wake it: nobody waits to see that off. */
 	if (seen->freed_by->broke_off_at >= seen->freed_at)
 		return;
-	if (actor->opts->replicas > 0)
+	if (actor->opts->lock.replicas > 0)
 		most += REPLICATED;
 	if (is_news(key, seen))
-		most += NAMED + (by != NULL && by->replicas > 0) * CONFIRMED;
+		most +=
+		    NAMED + (by != NULL && by->lock.replicas > 0) * CONFIRMED;
 	/* An administrator's ring is a script that the server may not know. */
 	if (by == NULL || by->action != OPTS_RUN)
 		most += NAMED;
@@ -167,11 +168,12 @@ is_plain(const struct actor *actor)
 {
 	const struct opts *opts = actor->opts;
 
-	return opts->kind == 'x' && opts->key_count == 1 &&
-	       actor->outer == NULL && opts->once_ms == 0 &&
-	       opts->once_id == NULL && !opts->newest && !opts->replace &&
-	       !opts->replaceable && opts->min_hold_ms == 0 &&
-	       opts->splay_ms == 0 && opts->expect_ms == OPTS_EXPECT_UNSTATED &&
+	return opts->lock.kind == &kind_exclusive && opts->key_count == 1 &&
+	       actor->outer == NULL && opts->lock.once_ms == 0 &&
+	       opts->lock.once_id == NULL && !opts->lock.newest &&
+	       !opts->lock.replace && !opts->lock.replaceable &&
+	       opts->min_hold_ms == 0 && opts->splay_ms == 0 &&
+	       opts->lock.expect_ms == CONFIG_EXPECT_UNSTATED &&
 	       actor->is_released;
 }
 
@@ -187,8 +189,9 @@ competes(const struct actor *actor, const struct actor *other)
 		return false;
 	return other->state == ACTOR_ALIVE ||
 	       other->ended_at >= actor->begun_at || other->is_left ||
-	       (other->opts != NULL && (other->opts->kind != 'x' ||
-					   other->opts->min_hold_ms > 0)) ||
+	       (other->opts != NULL &&
+		   (other->opts->lock.kind != &kind_exclusive ||
+		       other->opts->min_hold_ms > 0)) ||
 	       known_may_hold(other, key, actor->begun_at, actor->ended_at);
 }
 
@@ -203,7 +206,7 @@ check_cost(const struct actor *actor)
 	if (!world.calm || !is_plain(actor) ||
 	    seen_of(actor->opts->keys[0].key)->had_foreign ||
 	    actor->ended_at - actor->begun_at >
-		actor->opts->ttl_ms * WORLD_MS / 12)
+		actor->opts->lock.ttl_ms * WORLD_MS / 12)
 		return; /* it has renewed its lease */
 	for (int i = 0; i < actor_count(); i++) {
 		const struct actor *other = actor_number(i);
@@ -215,7 +218,7 @@ check_cost(const struct actor *actor)
 	}
 	if (is_first)
 		return;
-	if (actor->opts->replicas > 0) {
+	if (actor->opts->lock.replicas > 0) {
 		most.requests += wait_replicas.requests;
 		most.sent += wait_replicas.sent;
 		most.received += wait_replicas.received;

@@ -59,7 +59,7 @@ is_success(const struct actor *actor, const char *key)
 {
 	return actor->state == ACTOR_ENDED && actor->ending == ENDING_JOB &&
 	       actor->status == 0 && actor_has_key(actor, key) &&
-	       actor->opts->history_ms > 0 && actor->outer == NULL;
+	       actor->opts->lock.history_ms > 0 && actor->outer == NULL;
 }
 
 /* The last success before that time; NULL, too, if the server need not know it.
@@ -76,7 +76,7 @@ last_success(const char *key, int64_t before, bool with_id)
 		if (actor->guarded == NULL || actor->guarded->ended_at < 0 ||
 		    actor->guarded->status != 0 || !actor_has_key(actor, key) ||
 		    (!with_id && !is_known) ||
-		    (with_id && actor->opts->once_id == NULL))
+		    (with_id && actor->opts->lock.once_id == NULL))
 			continue;
 		if (last == NULL ||
 		    actor->guarded->ended_at > last->guarded->ended_at)
@@ -105,17 +105,18 @@ check_once(const struct actor *actor)
 	    seen_of(key)->taken_at < granted_at)
 		granted_at = seen_of(key)->taken_at;
 	last = last_success(key, granted_at, false);
-	if (actor->opts->once_ms > 0 && last != NULL &&
-	    actor->granted_at - over_at(last) < at_least(actor->opts->once_ms))
+	if (actor->opts->lock.once_ms > 0 && last != NULL &&
+	    actor->granted_at - over_at(last) <
+		at_least(actor->opts->lock.once_ms))
 		world_find("--once-per",
 		    "%s runs %" PRId64 " ms after the success of %s",
 		    actor->name, (actor->granted_at - over_at(last)) / WORLD_MS,
 		    last->name);
 	/* A copy of a run that has ended may be the last success again. */
 	last = last_success(key, granted_at, true);
-	if (actor->opts->once_id != NULL && last != NULL &&
+	if (actor->opts->lock.once_id != NULL && last != NULL &&
 	    !known_has_repeated() &&
-	    strcmp(actor->opts->once_id, last->opts->once_id) == 0)
+	    strcmp(actor->opts->lock.once_id, last->opts->lock.once_id) == 0)
 		world_find("--once-id", "%s runs after the success of %s",
 		    actor->name, last->name);
 }
@@ -132,12 +133,13 @@ is_enough(const struct actor *actor, const struct actor *other)
 
 	if (job == NULL || job->ended_at < 0 || job->status != 0)
 		return false;
-	if (actor->opts->once_id != NULL && other->opts->once_id != NULL &&
-	    strcmp(actor->opts->once_id, other->opts->once_id) == 0)
+	if (actor->opts->lock.once_id != NULL &&
+	    other->opts->lock.once_id != NULL &&
+	    strcmp(actor->opts->lock.once_id, other->opts->lock.once_id) == 0)
 		return true;
-	return over_at(other) + at_most(actor->opts->once_ms) + late >
+	return over_at(other) + at_most(actor->opts->lock.once_ms) + late >
 		   actor->begun_at &&
-	       actor->opts->once_ms > 0;
+	       actor->opts->lock.once_ms > 0;
 }
 
 /* Whoever has ended before that time cannot be in its way. A waiter that is
@@ -161,15 +163,15 @@ is_reason(const struct actor *actor, const struct actor *other, const char *key)
 	case ENDING_OVERTAKEN:
 		/* A try that was long on its way has the ticket of its arrival.
 		 */
-		return other->opts->newest &&
+		return other->opts->lock.newest &&
 		       (!world.calm ||
 			   other->begun_at + WORLD_S > actor->begun_at);
 	case ENDING_NOT_DUE:
 		return is_enough(actor, other);
 	case ENDING_REPLACED:
-		return other->opts->replace;
+		return other->opts->lock.replace;
 	case ENDING_QUEUE_FULL:
-		return actor->opts->max_waiters != OPTS_ANY_WAITERS &&
+		return actor->opts->lock.max_waiters != CONFIG_ANY_WAITERS &&
 		       known_may_hold(other, key, hindered_since(actor),
 			   actor->ended_at);
 	default:
@@ -237,10 +239,12 @@ patience_ms(const struct actor *actor)
 
 	if (!actor_has_word(actor, "--cron") ||
 	    actor_has_word(actor, "--server-timeout"))
-		return opts->server_timeout_ms;
-	if (opts->once_id != NULL || opts->once_ms > 0)
+		return opts->lock.server_timeout_ms;
+	if (opts->lock.once_id != NULL || opts->lock.once_ms > 0)
 		ms = 900000;
-	return opts->once_ms > 0 && opts->once_ms < ms ? opts->once_ms : ms;
+	return opts->lock.once_ms > 0 && opts->lock.once_ms < ms
+		   ? opts->lock.once_ms
+		   : ms;
 }
 
 /* Nobody gives up while the servers may still be silent. */
@@ -298,7 +302,7 @@ replaced_at(const struct actor *holder)
 		const struct actor *actor = actor_number(i);
 		int64_t since;
 
-		if (!actor_is_run(actor) || !actor->opts->replace ||
+		if (!actor_is_run(actor) || !actor->opts->lock.replace ||
 		    actor->granted_at >= 0 || actor->state != ACTOR_ALIVE ||
 		    actor->opts->splay_ms > 0 || !actor_has_key(actor, key))
 			continue;
@@ -314,7 +318,7 @@ is_wanted(const struct actor *holder)
 {
 	for (int i = 0; i < actor_count(); i++) {
 		const struct actor *actor = actor_number(i);
-		if (actor_is_run(actor) && actor->opts->replace &&
+		if (actor_is_run(actor) && actor->opts->lock.replace &&
 		    actor->begun_at >= 0 && actor != holder &&
 		    actor_has_key(actor, holder->opts->keys[0].key))
 			return true;
@@ -340,14 +344,14 @@ check_stopped(const struct actor *actor)
 		world_find("--max-run",
 		    "%s was stopped %" PRId64 " ms after its start",
 		    actor->name, (latest - job->started_at) / WORLD_MS);
-	if (opts->replaceable && latest > replaced_at(actor))
+	if (opts->lock.replaceable && latest > replaced_at(actor))
 		world_find("--replace", "%s was not stopped in time",
 		    actor->name);
 	if (told >= 0 &&
 	    job->ended_at > told + at_most(opts->kill_after_ms) + OBEYED)
 		world_find("--kill-after", "%s was not killed in time",
 		    actor->name);
-	if (told >= 0 && !(opts->replaceable && is_wanted(actor)) &&
+	if (told >= 0 && !(opts->lock.replaceable && is_wanted(actor)) &&
 	    (opts->max_run_ms == 0 ||
 		told < actor->granted_at + at_least(limit) - FRESH))
 		world_find("a job is stopped for a reason",
@@ -375,23 +379,24 @@ policies_on_event(const struct actor *actor, const struct event *event)
 	const struct opts *opts = actor->opts;
 	struct kept kept = {.by = actor,
 	    .from = world.now,
-	    .is_replicated = opts != NULL && opts->replicas > 0};
+	    .is_replicated = opts != NULL && opts->lock.replicas > 0};
 	/* It counts from when the request was sent. */
 	int64_t since =
 	    world.calm ? actor->granted_at - FRESH : actor->begun_at;
 
 	switch (event->type) {
 	case EVENT_KEPT:
-		if (opts->kind != 'x' || actor->outer != NULL ||
-		    actor->guarded == NULL || actor->guarded->started_at < 0 ||
-		    actor->is_unconfirmed)
+		if (opts->lock.kind != &kind_exclusive ||
+		    actor->outer != NULL || actor->guarded == NULL ||
+		    actor->guarded->started_at < 0 || actor->is_unconfirmed)
 			return;
 		kept.until = since + at_least(opts->min_hold_ms);
 		break;
 	case EVENT_HELD:
-		kept.until = since + at_least(opts->hold_ms);
+		kept.until = since + at_least(opts->lock.hold_ms);
 		if (opts->token != NULL) {
-			kept.until = actor->begun_at + at_least(opts->hold_ms);
+			kept.until =
+			    actor->begun_at + at_least(opts->lock.hold_ms);
 			kept.by = holder_with(opts->token);
 		}
 		break;

@@ -92,14 +92,14 @@ may_be_skipped(const struct opts *opts, enum reason reason)
 	case WAIT_OVER:
 		return opts->wait_ms > 0;
 	case NOT_DUE:
-		return opts->once_ms > 0;
+		return opts->lock.once_ms > 0;
 	case SAME_ID:
-		return opts->once_id != NULL;
+		return opts->lock.once_id != NULL;
 	case OVERTAKEN:
-		return opts->newest;
+		return opts->lock.newest;
 	default:
 		return opts->wait_ms == 0 ||
-		       opts->max_waiters != OPTS_ANY_WAITERS;
+		       opts->lock.max_waiters != CONFIG_ANY_WAITERS;
 	}
 }
 
@@ -138,7 +138,7 @@ is_cause(const struct note *note, const char *key)
 		return by->guarded != NULL && by->guarded->status == 0 &&
 		       by->guarded->ended_at >= 0;
 	if (note->reason == OVERTAKEN)
-		return by->opts != NULL && by->opts->newest;
+		return by->opts != NULL && by->opts->lock.newest;
 	return known_may_hold(by, key, from, WORLD_NEVER);
 }
 

@@ -40,7 +40,7 @@ may_exit_with(const struct actor *actor, int status)
 	if (status == EXITCODE_OVERRUN)
 		return actor->opts->max_run_ms > 0;
 	if (status == EXITCODE_REPLACED)
-		return actor->opts->replaceable;
+		return actor->opts->lock.replaceable;
 	if (!world.calm || actor->outer != NULL || known_is_excused(actor) ||
 	    known_has_majority())
 		return true;
@@ -99,7 +99,7 @@ check_status(const struct actor *actor)
 		    "%s exits with %d, its job with %d", actor->name, status,
 		    job->status);
 	if (actor->ending == ENDING_QUEUE_FULL &&
-	    actor->opts->max_waiters == OPTS_ANY_WAITERS)
+	    actor->opts->lock.max_waiters == CONFIG_ANY_WAITERS)
 		find_lie(actor, "a skip has a reason", "the queue is full");
 	if (status == EXITCODE_INTERNAL)
 		find_lie(actor, "no internal error",
@@ -169,9 +169,48 @@ check_holder(const struct actor *actor, const char *message)
 		find_lie(actor, "who is asked to stop can obey", message);
 }
 
-void
-tellings_on_event(struct actor *actor)
+/* The end of a hold moves when it is extended; of other holders no end is
+ * shown.
+ */
+static bool
+is_told_again(const struct told_wait *a, const struct told_wait *b)
 {
+	const struct holder *one = &a->holder, *other = &b->holder;
+	int64_t later_ms = other->reported_at + other->left_ms -
+			   one->reported_at - one->left_ms;
+
+	return a->is_known && a->name == b->name &&
+	       a->position == b->position && one->state == other->state &&
+	       one->others_queued == other->others_queued &&
+	       one->order == other->order && one->count == other->count &&
+	       one->permits == other->permits &&
+	       strcmp(one->host, other->host) == 0 &&
+	       strcmp(one->pid, other->pid) == 0 &&
+	       (one->state < HOLDER_HOLD || llabs(later_ms) < 2000);
+}
+
+static void
+check_wait(struct actor *actor, const struct event *event)
+{
+	struct told_wait told = {.is_known = true,
+	    .name = event->name,
+	    .position = event->position};
+
+	if (event->type == EVENT_NO_REPLY)
+		actor->told_wait.is_known = false;
+	if (event->type != EVENT_WAITING)
+		return;
+	told.holder = *event->holder;
+	if (is_told_again(&actor->told_wait, &told))
+		find_lie(actor, "a wait is reported when something changes",
+		    event->name);
+	actor->told_wait = told;
+}
+
+void
+tellings_on_event(struct actor *actor, const struct event *event)
+{
+	check_wait(actor, event);
 	while (actor->heard < actor->err_length) {
 		const char *line = actor->err + actor->heard;
 		size_t length = strcspn(line, "\n");
@@ -347,7 +386,7 @@ is_recorded(const struct actor *run, const char *key)
 {
 	return run->state == ACTOR_ENDED && actor_is_run(run) &&
 	       actor_has_key(run, key) && run->outer == NULL &&
-	       run->opts->history_ms > 0 && run->guarded != NULL &&
+	       run->opts->lock.history_ms > 0 && run->guarded != NULL &&
 	       run->guarded->started_at >= 0 && run->is_released &&
 	       !known_may_be_forgotten(run) && !known_has_lost(run->begun_at);
 }
@@ -474,13 +513,13 @@ static void
 add_run(struct fate *fate, const struct actor *run)
 {
 	fate->is_known = true;
-	if (run->opts->expect_ms == OPTS_EXPECT_UNSTATED)
+	if (run->opts->lock.expect_ms == CONFIG_EXPECT_UNSTATED)
 		return;
 	if (fate->stated_at < 0 || run->granted_at < fate->since)
 		fate->since = run->granted_at;
 	if (run->granted_at > fate->stated_at) {
 		fate->stated_at = run->granted_at;
-		fate->expect_ms = run->opts->expect_ms;
+		fate->expect_ms = run->opts->lock.expect_ms;
 	}
 }
 
@@ -508,7 +547,8 @@ add_end(struct fate *fate, const struct actor *run)
 static bool
 may_have_tried(const struct actor *run, const struct actor *looker)
 {
-	bool withdraws = run->opts->key_count > 1 || run->opts->replicas > 0;
+	bool withdraws =
+	    run->opts->key_count > 1 || run->opts->lock.replicas > 0;
 
 	/* What it has sent may be granted when it is dead: a run without an
 	 * end.
@@ -517,8 +557,9 @@ may_have_tried(const struct actor *run, const struct actor *looker)
 		return true;
 	/* It may have lost one of its locks, and begun again; and what it
 	 * expects stays. */
-	if (!world.calm && (run->opts->key_count > 1 ||
-			       run->opts->expect_ms != OPTS_EXPECT_UNSTATED))
+	if (!world.calm &&
+	    (run->opts->key_count > 1 ||
+		run->opts->lock.expect_ms != CONFIG_EXPECT_UNSTATED))
 		return true;
 	return (withdraws || !world.calm) &&
 	       (run->state == ACTOR_ALIVE ||
@@ -528,7 +569,7 @@ may_have_tried(const struct actor *run, const struct actor *looker)
 static struct fate
 fate_of(const char *key, const struct actor *looker)
 {
-	struct fate fate = {.expect_ms = OPTS_EXPECT_UNSTATED,
+	struct fate fate = {.expect_ms = CONFIG_EXPECT_UNSTATED,
 	    .stated_at = -1,
 	    .is_clear = true};
 
@@ -543,7 +584,7 @@ fate_of(const char *key, const struct actor *looker)
 			continue;
 		/* It leaves nothing behind, but is shown while it runs, and
 		 * after its lock was taken from it or was not released. */
-		if (run->opts->history_ms == 0) {
+		if (run->opts->lock.history_ms == 0) {
 			fate.is_clear &=
 			    world.calm && !known_is_excused(run) &&
 			    !known_may_hold(run, key, looker->begun_at,
@@ -557,7 +598,7 @@ fate_of(const char *key, const struct actor *looker)
 		}
 		add_run(&fate, run);
 		/* Of several holders: who was the last one to get it? */
-		fate.is_clear &= run->opts->kind == 'x' &&
+		fate.is_clear &= run->opts->lock.kind == &kind_exclusive &&
 				 !run->is_unconfirmed &&
 				 (world.calm || run->opts->key_count == 1);
 		if (is_recorded(run, key) && run->ended_at < looker->begun_at)

@@ -254,7 +254,7 @@ wait_for_a_minute(const struct opts *how, struct loop *loop, int fd)
 {
 	struct event event = full_event(EVENT_WAITING, ENDING_NONE);
 	const struct facts facts = {.opts = how};
-	void *state = event_text.open(&facts, loop);
+	void *state = event_text.open(&facts, loop, NULL);
 
 	event.ms = 59950;
 	event_text.on_event(state, &event);
@@ -306,7 +306,7 @@ end_wait(const struct opts *how, enum event_type type, int fd)
 	const char *text;
 
 	loop_init(&loop);
-	state = event_text.open(&(struct facts){.opts = how}, &loop);
+	state = event_text.open(&(struct facts){.opts = how}, &loop, NULL);
 	event.minor = type == EVENT_NO_REPLY;
 	if (type != EVENT_WAITED)
 		event_text.on_event(state, &event);
@@ -348,7 +348,7 @@ lose_contact(const struct opts *how, struct loop *loop, int fd)
 {
 	struct event event = full_event(EVENT_WAITING, ENDING_NONE);
 	const struct facts facts = {.opts = how};
-	void *state = event_text.open(&facts, loop);
+	void *state = event_text.open(&facts, loop, NULL);
 	const char *text;
 
 	event_text.on_event(state, &event);
@@ -402,7 +402,7 @@ test_no_wake_up(void)
 
 	loop_init(&loop);
 	how.quiet = true;
-	state = event_text.open(&(struct facts){.opts = &how}, &loop);
+	state = event_text.open(&(struct facts){.opts = &how}, &loop, NULL);
 	event_text.on_event(state, &event);
 	ok(loop.timers == NULL, "-q sets no timer");
 	event_text.close(state);

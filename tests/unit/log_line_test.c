@@ -124,7 +124,7 @@ test_names(const struct log_line *json, const struct log_line *text)
 int
 main(void)
 {
-	struct opts opts = {.key_count = OPTS_KEYS_MAX, .label = name};
+	struct opts opts = {.key_count = OPTS_KEYS_MAX, .lock.label = name};
 	struct facts facts;
 	struct log_line json = {.facts = &facts, .json = true};
 	struct log_line text = {.facts = &facts};

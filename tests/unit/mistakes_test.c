@@ -198,13 +198,13 @@ static const struct bad_case {
     {{"-k", "a", "--timeout", "x", "ls"}, {NULL}, 64,
 	"--wait 'x': " NO_DURATION TRY, OPT_WAIT},
     {{"-k", "a", "-n", "-w", "5", "ls"}, {NULL}, 64,
-	"-n and -w exclude each other" TRY, OPT_NONBLOCK},
+	"-w and -n exclude each other" TRY, OPT_WAIT},
     {{"-k", "a", "-w", "5", "-n", "ls"}, {"RLOCKRUN_WAIT=0"}, 64,
-	"-n and -w exclude each other" TRY, OPT_NONBLOCK},
+	"-w and -n exclude each other" TRY, OPT_WAIT},
     {{"-k", "a", "--wait", "5", "--nb", "ls"}, {NULL}, 64,
-	"-n and -w exclude each other" TRY, OPT_NONBLOCK},
+	"-w and -n exclude each other" TRY, OPT_WAIT},
     {{"-k", "a", "ls"}, {"RLOCKRUN_NONBLOCK=1", "RLOCKRUN_WAIT=5"}, 78,
-	"RLOCKRUN_NONBLOCK and RLOCKRUN_WAIT exclude each other\n", OPT_HELP},
+	"RLOCKRUN_WAIT and RLOCKRUN_NONBLOCK exclude each other\n", OPT_HELP},
     {{"-k", "a", "-E", "300", "ls"}, {NULL}, 64,
 	"-E '300': not a number from 0 to 255" TRY, OPT_CONFLICT_EXIT_CODE},
     {{"-k", "a", "-E", "-1", "ls"}, {NULL}, 64,
@@ -239,12 +239,18 @@ static const struct bad_case {
     {{"-k", "a", "-r", "redis://h redis://i", "ls"}, {NULL}, 64,
 	"-r: one server per -r (-r URL -r URL)" TRY, OPT_REDIS},
     {{"-k", "a", "-s", "-r", "redis://h", "-r", "redis://i", "ls"}, {NULL}, 64,
-	"locks on several servers are exclusive" TRY, OPT_SHARED},
+	"--shared needs a single server: several servers keep exclusive "
+	"locks" TRY,
+	OPT_SHARED},
     {{"-k", "a", "-p", "2", "ls"}, {"RLOCKRUN_REDIS=redis://h redis://i"}, 64,
-	"locks on several servers are exclusive" TRY, OPT_PERMITS},
+	"--permits needs a single server: several servers keep exclusive "
+	"locks" TRY,
+	OPT_PERMITS},
     {{"-k", "a", "ls"},
 	{"RLOCKRUN_SHARED=1", "RLOCKRUN_REDIS=redis://h redis://i"}, 78,
-	"locks on several servers are exclusive\n", OPT_HELP},
+	"--shared needs a single server: several servers keep exclusive "
+	"locks\n",
+	OPT_HELP},
     {{"-k", "a", "-k", "b", "-rredis://h", "-rredis://i", "ls"}, {NULL}, 64,
 	"several servers hold one lock, not several (-k)" TRY, OPT_KEY},
     {{"-k", "a", "--max-waiters=1", "-rredis://h", "-rredis://i", "ls"}, {NULL},
@@ -742,7 +748,7 @@ test_unknown_variables(void)
 static bool
 is_fragment(const struct opts_row *row)
 {
-	bool runs = row->with == 0 || (row->with & OPTS_ACTION_BIT(OPTS_RUN));
+	bool runs = row->with == 0 || (row->with & OPTS_BIT(OPTS_RUN));
 
 	return runs && row->action == OPTS_RUN &&
 	       strstr(row->example, "-k ") == NULL;

@@ -27,10 +27,10 @@ test_defaults(void)
 	is_text(run.opts.servers[0].label, "redis://127.0.0.1:6379", "server");
 	is_text(run.opts.servers[0].user, NULL, "user");
 	is_text(run.opts.servers[0].password, NULL, "password");
-	is_int(run.opts.ttl_ms, 30000, "ttl");
+	is_int(run.opts.lock.ttl_ms, 30000, "ttl");
 	is_int(run.opts.wait_ms, OPTS_WAIT_FOREVER, "wait");
 	is_int(run.opts.kill_after_ms, 5000, "kill-after");
-	is_int(run.opts.server_timeout_ms, 10000, "server-timeout");
+	is_int(run.opts.lock.server_timeout_ms, 10000, "server-timeout");
 	is_int(run.opts.conflict_exit, 75, "conflict-exit-code");
 	ok(!run.opts.quiet && !run.opts.verbose && !run.opts.wait_all &&
 		!run.opts.lost_warn && !run.opts.on_unavailable,
@@ -250,8 +250,8 @@ describe(const struct opts *opts, char *text, size_t size)
 
 	if (strcmp(opts->keys[0].key, "job") != 0)
 		fprintf(out, "key=%s ", opts->keys[0].key);
-	if (opts->kind != 'x')
-		fprintf(out, "kind=%c ", opts->kind);
+	if (opts->lock.kind != &kind_exclusive)
+		fprintf(out, "kind=%s ", opts->lock.kind->letter);
 	for (size_t i = 0; i < opts->server_count; i++) {
 		const struct endpoint *server = &opts->servers[i];
 		if (strcmp(server->label, "redis://127.0.0.1:6379") != 0)
@@ -261,18 +261,19 @@ describe(const struct opts *opts, char *text, size_t size)
 		if (server->password != NULL)
 			fprintf(out, "password=%s ", server->password);
 	}
-	if (opts->min_uptime_ms !=
-	    (opts->ttl_ms > 60000 ? opts->ttl_ms : 60000))
-		fprintf(out, "min-uptime=%" PRId64 " ", opts->min_uptime_ms);
-	if (opts->ttl_ms != 30000)
-		fprintf(out, "ttl=%" PRId64 " ", opts->ttl_ms);
+	if (opts->lock.min_uptime_ms !=
+	    (opts->lock.ttl_ms > 60000 ? opts->lock.ttl_ms : 60000))
+		fprintf(out, "min-uptime=%" PRId64 " ",
+		    opts->lock.min_uptime_ms);
+	if (opts->lock.ttl_ms != 30000)
+		fprintf(out, "ttl=%" PRId64 " ", opts->lock.ttl_ms);
 	if (opts->wait_ms != OPTS_WAIT_FOREVER)
 		fprintf(out, "wait=%" PRId64 " ", opts->wait_ms);
 	if (opts->kill_after_ms != 5000)
 		fprintf(out, "kill=%" PRId64 " ", opts->kill_after_ms);
-	if (opts->server_timeout_ms != 10000)
+	if (opts->lock.server_timeout_ms != 10000)
 		fprintf(out, "server-timeout=%" PRId64 " ",
-		    opts->server_timeout_ms);
+		    opts->lock.server_timeout_ms);
 	if (opts->splay_ms != 0)
 		fprintf(out, "splay=%" PRId64 " ", opts->splay_ms);
 	if (opts->max_run_ms != 0)
@@ -288,12 +289,12 @@ describe(const struct opts *opts, char *text, size_t size)
 	}
 	if (opts->conflict_exit != 75)
 		fprintf(out, "conflict=%d ", opts->conflict_exit);
-	if (*opts->label != '\0')
-		fprintf(out, "label=%s ", opts->label);
-	if (opts->expect_ms != OPTS_EXPECT_UNSTATED)
-		fprintf(out, "expect=%" PRId64 " ", opts->expect_ms);
-	if (opts->once_id != NULL)
-		fprintf(out, "once-id=%s ", opts->once_id);
+	if (*opts->lock.label != '\0')
+		fprintf(out, "label=%s ", opts->lock.label);
+	if (opts->lock.expect_ms != CONFIG_EXPECT_UNSTATED)
+		fprintf(out, "expect=%" PRId64 " ", opts->lock.expect_ms);
+	if (opts->lock.once_id != NULL)
+		fprintf(out, "once-id=%s ", opts->lock.once_id);
 	if (opts->on_unavailable != OPTS_UNAVAILABLE_FAIL)
 		fprintf(out, "unavailable=%d ", opts->on_unavailable);
 	fprintf(out, "%s%s%s%s", opts->quiet ? "quiet " : "",
@@ -587,6 +588,9 @@ test_wiped_environment(void)
 	    {{"-k", "a", "ls"}, "RLOCKRUN_REDIS=redis://u:p w@h redis://i",
 		"RLOCKRUN_REDIS=redis://xxxxx@h redis://i",
 		"redis://xxxxx@h redis://i"},
+	    {{"-k", "a", "-r", "redis://i", "ls"},
+		"RLOCKRUN_REDIS=unix:///s u:pw@h",
+		"RLOCKRUN_REDIS=unix:///s xxxx@h", "unix:///s xxxx@h"},
 	    {{"-z"}, "RLOCKRUN_REDIS=redis://u:pw@h",
 		"RLOCKRUN_REDIS=redis://xxxx@h", "redis://h:6379"},
 	    {{"-k", "a", "ls"}, "RLOCKRUN_REDIS=redis://h",

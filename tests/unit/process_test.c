@@ -3,7 +3,9 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tap.h"
@@ -48,6 +50,14 @@ test_stat(void)
 	ok(!process_read(proc, 4, &process), "half a text");
 	put(4, "stat", "4 (a) ");
 	ok(!process_read(proc, 4, &process), "one without a state");
+	put(4, "stat", "4 (a) R\n");
+	ok(process_read(proc, 4, &process), "nothing behind it");
+	is_int(process.parent, 0, "  no parent");
+	is_int(process.group, 0, "  no group");
+	put(4, "stat", "4 " STAT);
+	process_read(proc, 4, &process);
+	put(4, "stat", ")");
+	ok(!process_read(proc, 4, &process), "no more than a name");
 	is_int(process.parent, 5, "  nothing is changed");
 }
 
@@ -77,6 +87,37 @@ test_signals(void)
 	ok(!process_takes_default(proc, 3, 15), "no process");
 }
 
+/* Whether a process so many forks below this one, of that name, finds the pid
+ * above. */
+static bool
+finds_above(int depth, const char *name, pid_t pid)
+{
+	int status = -1;
+	pid_t child = fork();
+
+	if (child == 0) {
+		prctl(PR_SET_NAME, name);
+		_exit(depth > 1 ? finds_above(depth - 1, name, pid)
+				: process_is_above(pid));
+	}
+	waitpid(child, &status, 0);
+	return WIFEXITED(status) && WEXITSTATUS(status) == 1;
+}
+
+static void
+test_ancestors(void)
+{
+	pid_t own = getpid();
+
+	prctl(PR_SET_NAME, "above");
+	ok(finds_above(1, "above", own), "the parent");
+	ok(finds_above(3, "above", own), "its parent's parent");
+	ok(!finds_above(1, "below", own), "one of another name");
+	ok(!finds_above(1, "above", 1), "init has another name");
+	ok(!process_is_above(own), "not itself");
+	ok(!finds_above(1, "above", 999999999), "no process");
+}
+
 int
 main(void)
 {
@@ -87,6 +128,7 @@ main(void)
 	proc = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	test_stat();
 	test_signals();
+	test_ancestors();
 	snprintf(command, sizeof(command), "rm -r %s", folder);
 	ok(system(command) == 0, "removed");
 	return tap_done();

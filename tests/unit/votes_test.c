@@ -31,7 +31,8 @@ test_patience(void)
 /* --- grants ----------------------------------------------------------- */
 
 /* One letter for each server: y(es), n(o), g (no: the outer run's lock is
- * gone), - (absent), x (absent for good), o(ut). */
+ * gone), k (it is known, in another kind), - (absent), x (absent for good),
+ * o(ut). */
 static struct votes
 parse(const char *letters)
 {
@@ -39,8 +40,9 @@ parse(const char *letters)
 
 	for (; *letters != '\0'; letters++) {
 		votes.yes += *letters == 'y';
-		votes.no += *letters == 'n' || *letters == 'g';
+		votes.no += strchr("ngk", *letters) != NULL;
 		votes.gone += *letters == 'g';
+		votes.known += *letters == 'y' || *letters == 'k';
 		votes.permanent += *letters == 'x';
 		votes.out += *letters == 'o';
 	}
@@ -61,7 +63,12 @@ test_grants(void)
 	    {"yynn-", "no"},
 	    {"yygg-", "failed"},
 	    {"yggo-", "wait"},
-	    {"ygg", "no"},
+	    {"ygg", "failed"},
+	    {"ggo", "wait"},
+	    {"gg-", "no"},
+	    {"ggx", "no"},
+	    {"gkk", "failed"},
+	    {"kk-", "no"},
 	    {"yg-", "failed"},
 	    {"ooxxx", "wait"},
 	    {"yyxxx", "failed"},

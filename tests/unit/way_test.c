@@ -12,10 +12,11 @@
 #include "tap.h"
 
 #define SETNAME "*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n"
+#define ASKING "*1\r\n$6\r\nASKING\r\n"
 #define PING "*1\r\n$4\r\nPING\r\n"
 
-/* Two places, of which the first may have no listener. */
-enum { PLACES = 2 };
+/* The first one may have no listener. */
+enum { PLACES = 3 };
 
 static char folder[] = "/tmp/way-XXXXXX", paths[PLACES][40];
 static int listeners[PLACES];
@@ -140,6 +141,7 @@ answer(int peer, const char *bytes)
 static struct seen {
 	int calls;
 	struct reply reply;
+	char error[40];
 	bool sends_again, rejects;
 } seen;
 
@@ -165,6 +167,8 @@ on_reply(void *arg, const struct reply *reply)
 
 	to->calls++;
 	to->reply = *reply;
+	snprintf(to->error, sizeof(to->error), "%s",
+	    reply->error != NULL ? reply->error : "");
 	if (to->sends_again)
 		way_send(place.way, &again);
 	to->sends_again = false;
@@ -282,26 +286,15 @@ test_owner(void)
 	send_both(commands);
 	turn();
 	peer = accept(listeners[0], NULL, NULL);
-	answer(peer, "+OK\r\n-MOVED\r\n");
-	ok(way_is_up(place.way), "moved, and a reply is awaited");
-	is_int(seen.calls, 0, "  nothing is delivered before it");
 	seen.sends_again = true;
-	answer(peer, "-MOVED\r\n");
-	is_int(seen.calls, 2, "  then both are");
+	answer(peer, "+OK\r\n-MOVED\r\n");
+	is_int(seen.calls, 2, "moved, and a reply is awaited: both have one");
 	is_int(seen.reply.tag, 2, "  in their order");
+	is_int(seen.reply.again, AGAIN_AT_OWNER, "  by the same");
+	is_text(seen.error, "MOVED", "  in its words");
 	next = accept(listeners[1], NULL, NULL);
 	is_received(next, PING, "  and the first was asked again");
 	close(next);
-	close(peer);
-	way_free(place.way);
-	begin(0, AGAIN_AT_OWNER);
-	send_both(commands);
-	turn();
-	peer = accept(listeners[0], NULL, NULL);
-	answer(peer, "+OK\r\n-MOVED\r\n");
-	way_drop(place.way);
-	is_int(seen.calls, 2, "dropped meanwhile: both are answered");
-	is_int(seen.reply.kind, REPLY_NONE, "  by nothing");
 	close(peer);
 	way_free(place.way);
 }
@@ -371,6 +364,54 @@ test_reject(void)
 	way_free(place.way);
 }
 
+/* A slot that migrates to a third node while the second still owes a reply. */
+static void
+test_asked_elsewhere(void)
+{
+	struct endpoint url = endpoints[0];
+	struct command first = ping(1), second = ping(2);
+	char error[64];
+	int owner, other;
+
+	url.cluster = true;
+	url.hosts = &endpoints[0];
+	url.host_count = 1;
+	seen = (struct seen){.calls = 0};
+	place = (struct place){.way = way_new(&loop, &url, "job")};
+	way_send(place.way, &first);
+	turn();
+	owner = accept(listeners[0], NULL, NULL);
+	snprintf(error, sizeof(error), "+OK\r\n+OK\r\n-ASK 1 %s:1\r\n",
+	    paths[1]);
+	answer(owner, error);
+	is_int(seen.reply.again, AGAIN_ASKING, "a key is on its way");
+	first.again = second.again = AGAIN_ASKING;
+	way_send(place.way, &first);
+	turn();
+	other = accept(listeners[1], NULL, NULL);
+	is_received(other, ASKING PING, "  it is asked for there");
+	second.again = AGAIN_NO;
+	way_send(place.way, &second);
+	snprintf(error, sizeof(error), "-ASK 1 %s:1\r\n", paths[2]);
+	answer(owner, error);
+	is_int(seen.calls, 2, "a second one is on its way elsewhere");
+	second.again = AGAIN_ASKING;
+	is_int(way_send(place.way, &second), 0, "  it is asked for");
+	is_int(seen.calls, 2, "  which calls no handler");
+	answer(owner, error);
+	is_int(seen.reply.tag, 2, "  the owner names the node once more");
+	answer(other, "+OK\r\n+OK\r\n+OK\r\n+PONG\r\n");
+	is_int(seen.reply.tag, 1, "the first one is answered");
+	way_send(place.way, &second);
+	turn();
+	close(other);
+	other = accept(listeners[2], NULL, NULL);
+	is_received(other, ASKING PING, "  and its node is left");
+	close(owner);
+	close(other);
+	way_free(place.way);
+}
+
 /* Other bytes than replies, or more of them, or none. */
 static void
 test_strange(void)
@@ -425,6 +466,7 @@ main(void)
 	test_wait_is_redirected();
 	test_cancel();
 	test_reject();
+	test_asked_elsewhere();
 	test_strange();
 	for (size_t i = 0; i < PLACES; i++)
 		unlink(paths[i]);

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "redis/resolve.h"
+#include "redis/names/resolve.h"
 
 enum { NO_GETENT = 1 }; /* those of netdb.h are negative */
 enum { EXIT_NO_GETENT = 127 };

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "redis/resolve.h"
+#include "redis/names/resolve.h"
 
 void
 resolve_look_up(const char *host, int port, struct resolve_answer *answer)

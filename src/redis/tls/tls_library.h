@@ -1,6 +1,7 @@
-/* OpenSSL as it comes to the program: from a shared library, which is loaded
- * when the first context is made (tls_loaded.c), or as a part of the program
- * (`make static`, tls_linked.c). */
+/* OpenSSL as it comes to the program. Its functions are loaded from a shared
+ * library when the first context is made (tls_loaded.c), or linked
+ * (tls_linked.c). It is that of this system (tls_system.c), or a part of the
+ * program that goes to others (`make static`, tls_static.c). */
 #ifndef TLS_LIBRARY_H
 #define TLS_LIBRARY_H
 
@@ -8,15 +9,13 @@
 
 #include "redis/tls/tls_context.h"
 
-/* For OPENSSL_init_crypto(3), beside others. */
-extern const uint64_t tls_library_options;
-
-/* Where it comes from, for the version. */
-extern const char tls_library_origin[];
-
 /* 0; -1 when OpenSSL cannot be used. An error, here and below, is of
  * TLS_ERROR_MAX bytes. */
 int tls_library_fill(struct library *lib, char *error);
+
+/* To be called before OpenSSL allocates anything. Returns options for
+ * OPENSSL_init_crypto(3), beside others. */
+uint64_t tls_library_prepare(void);
 
 /* What openssl.cnf does not say. */
 void tls_library_set_policy(const struct library *lib, SSL_CTX *ctx);

@@ -1,3 +1,4 @@
+/* OpenSSL is loaded when a URL asks for TLS. */
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,14 +18,25 @@ static const struct {
 };
 /* clang-format on */
 
-const uint64_t tls_library_options = 0;
-const char tls_library_origin[] = "loaded when a URL asks for TLS";
+/* That of the headers first, then another one with the same functions. */
+#define TEXT_OF(number) "libssl.so." #number
+#define SONAME(number) TEXT_OF(number)
+#ifdef OPENSSL_SHLIB_VERSION /* since OpenSSL 3 */
+#define BUILT_WITH SONAME(OPENSSL_SHLIB_VERSION)
+#else
+#define BUILT_WITH "libssl.so." SHLIB_VERSION_NUMBER
+#endif
+#if OPENSSL_SHLIB_VERSION == 3
+#define OTHER "libssl.so.1.1"
+#else
+#define OTHER "libssl.so.3"
+#endif
 
 /* For packagers: what is loaded (systemd.io/ELF_DLOPEN_METADATA). */
 #define NOTE_TEXT                                                      \
 	"[{\"feature\":\"tls\",\"description\":\"rediss:// servers\"," \
 	"\"priority\":\"recommended\","                                \
-	"\"soname\":[\"libssl.so.3\",\"libssl.so.1.1\"]}]"
+	"\"soname\":[\"" BUILT_WITH "\",\"" OTHER "\"]}]"
 
 static const struct {
 	uint32_t name_size, text_size, type;
@@ -33,29 +45,18 @@ static const struct {
 } note __attribute__((used, section(".note.dlopen"), aligned(4))) = {4,
     sizeof(NOTE_TEXT), 0x407c0c0a, "FDO", NOTE_TEXT};
 
-static const char sonames[][16] = {"libssl.so.3", "libssl.so.1.1"};
-
-/* The absence of the first one is reported: it is the one to install. */
-static void *
-open_library(char *error)
-{
-	void *handle = dlopen(sonames[0], RTLD_NOW | RTLD_LOCAL);
-
-	if (handle == NULL)
-		snprintf(error, TLS_ERROR_MAX,
-		    "TLS needs OpenSSL, which cannot be loaded: %s", dlerror());
-	for (size_t i = 1;
-	     handle == NULL && i < sizeof(sonames) / sizeof(*sonames); i++)
-		handle = dlopen(sonames[i], RTLD_NOW | RTLD_LOCAL);
-	return handle;
-}
-
-/* Never closed: the process exits with it. */
+/* The absence of the first one is reported: it is the one to install. Never
+ * closed: the process exits with it. */
 int
 tls_library_fill(struct library *lib, char *error)
 {
-	void *handle = open_library(error);
+	void *handle = dlopen(BUILT_WITH, RTLD_NOW | RTLD_LOCAL);
 
+	if (handle == NULL) {
+		snprintf(error, TLS_ERROR_MAX,
+		    "TLS needs OpenSSL, which cannot be loaded: %s", dlerror());
+		handle = dlopen(OTHER, RTLD_NOW | RTLD_LOCAL);
+	}
 	if (handle == NULL)
 		return -1;
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
@@ -70,25 +71,4 @@ tls_library_fill(struct library *lib, char *error)
 		    sizeof(function));
 	}
 	return 0;
-}
-
-void
-tls_library_set_policy(const struct library *lib, SSL_CTX *ctx)
-{
-	(void)lib;
-	(void)ctx;
-}
-
-int
-tls_library_trust_folder(const struct library *lib, SSL_CTX *ctx, char *error)
-{
-	(void)error;
-	lib->SSL_CTX_set_default_verify_dir(ctx);
-	return 0;
-}
-
-int
-tls_library_trust_file(const struct library *lib, X509_STORE *store)
-{
-	return lib->X509_STORE_set_default_paths(store) == 1 ? 0 : -1;
 }

@@ -18,12 +18,14 @@ struct object {
 	_Alignas(max_align_t) char bytes[];
 };
 
-/* NOLINTNEXTLINE(*-avoid-non-const-global-variables): of this process */
-static struct {
+struct memory {
 	struct object *unused[LARGEST + 1];
 	char *chunk;
 	size_t left; /* of the chunk */
-} memory;
+};
+
+/* NOLINTNEXTLINE(*-avoid-non-const-global-variables): of this process */
+static struct memory memory;
 
 /* One call instead of a page fault for each page: nearly all are used. */
 static void *

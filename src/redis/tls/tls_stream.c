@@ -431,6 +431,13 @@ tls_stream_describe(const struct tls_stream *tls, struct tls_session *session)
 	return true;
 }
 
+/* 21, 3 is an alert of any version (RFC 8446, 5.1). */
+bool
+tls_stream_is_alert(const char *in, size_t length)
+{
+	return length >= 2 && in[0] == 21 && in[1] == 3;
+}
+
 const char *
 tls_stream_error(const struct tls_stream *tls)
 {

@@ -6,7 +6,7 @@
  *
  * The turn of the next lane comes after the head start of the one before it, or
  * at once when that has failed. */
-#include "redis/race.h"
+#include "redis/names/race.h"
 
 #include <errno.h>
 #include <string.h>
@@ -18,24 +18,6 @@ enum { HEAD_START_MS = 250, HEAD_START_MIN_MS = 10 };
 
 static int start_next_lane(struct race *race);
 
-/* --- the order -------------------------------------------------------- */
-
-/* The families take turns (RFC 8305, 4): a host whose IPv6 route is dead need
- * not try all IPv6 addresses first. Returns the place of the next address of
- * that family, or of any other one; count if none is left. */
-static size_t
-next_of_family(const struct resolve_answer *answer, const bool *taken,
-    sa_family_t family, bool same)
-{
-	size_t i = 0;
-
-	while (
-	    i < answer->count &&
-	    (taken[i] || (answer->address[i].addr.ss_family == family) != same))
-		i++;
-	return i;
-}
-
 static bool
 is_same_address(const struct resolve_address *a,
     const struct resolve_address *b)
@@ -43,8 +25,6 @@ is_same_address(const struct resolve_address *a,
 	return a->length == b->length &&
 	       memcmp(&a->addr, &b->addr, a->length) == 0;
 }
-
-/* --- the lanes -------------------------------------------------------- */
 
 static void
 leave_lane(struct race_lane *lane, enum race_lane_state state)
@@ -76,25 +56,6 @@ win(struct race *race, struct race_lane *lane)
 }
 
 static void
-on_lane_socket(void *arg, short revents)
-{
-	struct race_lane *lane = arg;
-	struct race *race = lane->race;
-	int rc = 1;
-
-	(void)revents;
-	race->error = socket_error(lane->stream.fd.fd);
-	if (race->error == 0) {
-		win(race, lane);
-	} else {
-		leave_lane(lane, LANE_FAILED);
-		rc = start_next_lane(race);
-	}
-	if (rc != 0)
-		race->on_end(race->arg, rc == 1 ? 0 : race->error);
-}
-
-static void
 on_head_start_over(void *arg)
 {
 	struct race *race = arg;
@@ -102,6 +63,23 @@ on_head_start_over(void *arg)
 
 	if (rc != 0)
 		race->on_end(race->arg, rc == 1 ? 0 : race->error);
+}
+
+static void
+on_lane_socket(void *arg, short revents)
+{
+	struct race_lane *lane = arg;
+	struct race *race = lane->race;
+
+	(void)revents;
+	race->error = socket_error(lane->stream.fd.fd);
+	if (race->error == 0) {
+		win(race, lane);
+		race->on_end(race->arg, 0);
+	} else {
+		leave_lane(lane, LANE_FAILED);
+		on_head_start_over(race);
+	}
 }
 
 static size_t
@@ -114,21 +92,12 @@ count_lanes(const struct race *race, enum race_lane_state state)
 	return count;
 }
 
-/* All must have their turn in time, and the last one a share of the time. */
-static int64_t
-head_start_ms(const struct race *race, int64_t now, size_t waiting)
-{
-	int64_t ms =
-	    clock_min((race->by - now) / (int64_t)(waiting + 1), HEAD_START_MS);
-
-	return ms < HEAD_START_MIN_MS ? HEAD_START_MIN_MS : ms;
-}
-
-/* As race_go, but the errno is in race->error. */
+/* As race_go, but the errno is in race->error. All must have their turn in
+ * time, and the last one a share of the time. */
 static int
 start_next_lane(struct race *race)
 {
-	int64_t now = clock_now();
+	int64_t now = clock_now(), head_start_ms;
 	size_t waiting;
 
 	for (size_t i = 0; i < race->count; i++) {
@@ -151,32 +120,37 @@ start_next_lane(struct race *race)
 		leave_lane(lane, LANE_FAILED);
 	}
 	waiting = count_lanes(race, LANE_WAITS);
+	head_start_ms =
+	    clock_min((race->by - now) / (int64_t)(waiting + 1), HEAD_START_MS);
+	if (head_start_ms < HEAD_START_MIN_MS)
+		head_start_ms = HEAD_START_MIN_MS;
 	loop_timer_set(race->loop, &race->timer,
-	    waiting == 0 ? CLOCK_NEVER
-			 : now + head_start_ms(race, now, waiting));
+	    waiting == 0 ? CLOCK_NEVER : now + head_start_ms);
 	return count_lanes(race, LANE_CONNECTS) > 0 ? 0 : -1;
 }
 
-/* --- the calls -------------------------------------------------------- */
-
+/* The families take turns (RFC 8305, 4): a host whose IPv6 route is dead need
+ * not try all IPv6 addresses first. */
 void
 race_enter(struct race *race, const struct resolve_answer *answer)
 {
-	size_t order[RESOLVE_MAX] = {0};
-	bool taken[RESOLVE_MAX] = {false};
 	sa_family_t family = answer->address[0].addr.ss_family;
+	size_t turns[RESOLVE_MAX], order[RESOLVE_MAX] = {0}, taken[2] = {0};
 	size_t first = 0;
 
 	for (size_t i = 0; i < answer->count; i++) {
-		size_t next = next_of_family(answer, taken, family, i % 2 == 0);
+		bool other = answer->address[i].addr.ss_family != family;
 
-		if (next == answer->count)
-			next =
-			    next_of_family(answer, taken, family, i % 2 != 0);
-		taken[next] = true;
-		order[i] = next;
-		if (is_same_address(&answer->address[next], &race->first))
-			first = i;
+		turns[i] = 2 * taken[other]++ + other;
+	}
+	for (size_t i = 0; i < answer->count; i++) {
+		size_t at = 0;
+
+		for (size_t j = 0; j < answer->count; j++)
+			at += turns[j] < turns[i];
+		order[at] = i;
+		if (is_same_address(&answer->address[i], &race->first))
+			first = at;
 	}
 	race->count = answer->count;
 	race->won = RESOLVE_MAX;

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/loop.h"
-#include "redis/resolve.h"
+#include "redis/names/resolve.h"
 #include "redis/stream.h"
 
 struct race;

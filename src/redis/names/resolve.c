@@ -1,4 +1,4 @@
-#include "redis/resolve.h"
+#include "redis/names/resolve.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -71,8 +71,9 @@ resolve_numeric(const char *host, int port, struct resolve_address *address)
 	return 1;
 }
 
-/* We have no threads, so the helper may call what it likes after fork(2). It
- * holds no descriptor of the job's or the server's, and it ends with us. */
+/* The other thread, that of the sinks' writer, takes no lock of the C library,
+ * so the helper may call what it likes after fork(2). It holds no descriptor of
+ * the job's or the server's, and it ends with us. */
 static _Noreturn void
 helper(const char *host, int port, int out, pid_t parent)
 {

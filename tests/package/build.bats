@@ -1,0 +1,56 @@
+#!/usr/bin/env bats
+# Which libraries the program is built with: HIREDIS and TLS of the Makefile. A program
+# with TLS=linked is tested by `make check-matrix PARTS=linked`.
+load ../helpers/suite
+
+setup() { begin_test; }
+teardown() { end_test; }
+
+# would_build ARGUMENT...: the commands that make would run, in a folder of no build.
+would_build() {
+	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u HIREDIS -u TLS \
+		make -C "$ROOT" --no-print-directory -n VARIANT=none all "$@"
+}
+
+# refuses REASON ARGUMENT...
+refuses() {
+	run -2 would_build "${@:2}"
+	[[ ${#lines[@]} == 1 && $output == *": *** $1.  Stop." ]]
+}
+
+@test "build: a value that is not known is refused in one line" {
+	refuses 'HIREDIS=yes is neither static nor shared' HIREDIS=yes
+	refuses 'TLS=1.2 is neither loaded nor linked' TLS=1.2
+	# A compiler that links nothing finds no library.
+	refuses 'HIREDIS=static, but the linker finds no libhiredis.a' HIREDIS=static CC=false
+}
+
+@test "build: hiredis is linked as HIREDIS says, by default from an archive if there is one" {
+	run -0 would_build HIREDIS=shared
+	[[ ${lines[-2]} == *' -lhiredis '* && ${lines[-1]} == *'hiredis: shared library; '* ]]
+	run -0 would_build CC=false
+	[[ ${lines[-2]} == *' -lhiredis '* && ${lines[-1]} == *'hiredis: shared library; '* ]]
+	[[ -e $(cc -print-file-name=libhiredis.a) ]] || skip 'no libhiredis.a'
+	run -0 would_build
+	[[ ${lines[-2]} == *' -l:libhiredis.a '* && ${lines[-1]} == *'hiredis: static library; '* ]]
+	run -0 would_build HIREDIS=static
+	[[ ${lines[-2]} == *' -l:libhiredis.a '* ]]
+}
+
+@test "build: OpenSSL is loaded, or linked with TLS=linked" {
+	run -0 would_build
+	[[ ${lines[-2]} == *tls_loaded.o* && ${lines[-2]} != *-lssl* ]]
+	[[ ${lines[-1]} == *'OpenSSL: loaded when a URL asks for TLS'* ]]
+	run -0 would_build TLS=linked
+	[[ ${lines[-2]} == *tls_linked.o*' -lssl -lcrypto '* && ${lines[-2]} != *tls_loaded* ]]
+	[[ ${lines[-1]} == *'OpenSSL: linked'* ]]
+}
+
+@test "build: -V says which libraries were taken" {
+	run -0 "$RLOCKRUN" -V
+	version=$output
+	run -0 readelf -d "$RLOCKRUN"
+	[[ $version == *$'\nhiredis '[0-9]*' (shared library)'$'\n'* || $output != *libhiredis* ]]
+	[[ $version == *$'\nhiredis '[0-9]*' (static library)'$'\n'* || $output == *libhiredis* ]]
+	[[ $version == *$'\nOpenSSL '[1-9]*' (linked)' || $output != *libssl* ]]
+}
