@@ -389,6 +389,7 @@ mutants: ## break the program in one place at a time (SEED= COUNT=100 ONLY=FILE)
 	@packaging/deps.sh mutants sim
 	@$(MAKE) $(PARALLEL) -s all $(B)/sim $(UNIT) $(HELPERS)
 	-@$(MAKE) $(PARALLEL) -s -k $(CLIENTS)
+	@$(MAKE) $(PARALLEL) -s VARIANT=faults all
 	@packaging/server.sh $(B)/bin
 	@tests/mutants/run
 
@@ -476,7 +477,7 @@ lint-lua: $(SCRIPTS).c
 lint-man:
 	mandoc -T lint -W warning $(PAGES)
 lint-links:
-	packaging/site.sh build/site
+	packaging/site.py build/site
 	tests/lint/links build/site
 lint-shell lint-python lint-layers lint-trusted lint-models lint-paths lint-tags lint-spelling: lint-%:
 	tests/lint/$*
@@ -518,7 +519,7 @@ deb: ## a Debian package of the working tree, in build/
 
 site: ## the book and the manual pages as HTML: build/site/index.html
 	@packaging/deps.sh site
-	@packaging/site.sh build/site
+	@packaging/site.py build/site
 
 clean: ## remove build/
 	rm -rf build

@@ -2,7 +2,7 @@
 # Installs the packages that are missing for building, the demo, the tests or the
 # linters:
 #
-#     packaging/deps.sh build|static|release|image|sign|demo|check|valgrind|matrix|machines|fuzz|faults|mutants|bench|sim|model|lint|deb|site...
+#     packaging/deps.sh build|static|release|image|sign|demo|check|valgrind|matrix|machines|fuzz|faults|mutants|bench|sim|model|lint|deb|site|look...
 #     packaging/deps.sh amd64|arm64|armhf|i386|s390x...    # compilers for these
 #     packaging/deps.sh --missing check...    # only prints what is missing, in a line
 #
@@ -130,6 +130,8 @@ lint  python3                      python3           python3            python3
 lint  /usr/lib/aspell/en_GB.multi  aspell-en         =                  =
 site  lowdown                      lowdown           lowdown            lowdown
 site  mandoc                       mandoc            mandoc             mandoc
+site  python3                      python3           python3            python3
+look  chromium                     chromium          chromium           chromium
 '
 
 # The modes that each mode includes.
@@ -150,6 +152,7 @@ for mode; do
 	lint) modes="$modes build lint " ;;
 	deb) modes="$modes build deb " ;;
 	site) modes="$modes site " ;;
+	look) modes="$modes site look " ;;
 	valgrind) modes="$modes build valgrind " ;;
 	matrix) modes="$modes build demo check deb matrix " ;;
 	machines) modes="$modes machines " ;;

@@ -56,6 +56,16 @@ query_pause(struct request *request, const struct key_names *keys,
 	    request_number(request, left_ms + NOTES_LIFE_MS));
 }
 
+void
+query_lengthen(struct request *request, const struct key_names *keys,
+    const char *token, int64_t ms)
+{
+	request_begin(request);
+	request_script(request, kind_exclusive.renew, keys->all, 1);
+	REQUEST_ADD(request, token, request_number(request, ms));
+	request->command.tag = ANSWER_TO_RENEWAL;
+}
+
 /* There may be more holders than a request has room for. */
 void
 query_force(struct request *request, const struct key_names *keys,

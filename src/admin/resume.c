@@ -1,13 +1,11 @@
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "admin/commands.h"
 #include "admin/force.h"
+#include "admin/lock_row.h"
 #include "admin/search.h"
-#include "base/escape.h"
 #include "base/exitcode.h"
-#include "base/json.h"
 #include "base/mem.h"
 
 enum { PAGE_MAX = 256 }; /* paused locks that are ended together */
@@ -26,27 +24,6 @@ struct resume {
 	int result;
 };
 
-static void
-print_resumed(struct client *client, const char *key)
-{
-	const char *name = key + strlen(client->opts->prefix);
-	char quoted[(size_t)OPTS_KEY_MAX * 4 + sizeof("\"\"")];
-
-	if (client->opts->json) {
-		printf("{\"resumed\":true");
-		json_text(stdout, "name", name);
-		json_text(stdout, "key", key);
-		json_text(stdout, "server", way_label(client->enquiry.server));
-		printf("}\n");
-	} else if (!client->opts->quiet) {
-		escape_quote(name, quoted, sizeof(quoted));
-		printf("%s: resumed\n", quoted);
-	}
-	client_note_output(client);
-	client_emit(client,
-	    (struct event){.type = EVENT_RESUMED, .name = name});
-}
-
 /* The pause may have ended since it was found: another holder is left alone. */
 static void
 end_pause(struct resume *resume, const struct paused *paused)
@@ -60,7 +37,10 @@ end_pause(struct resume *resume, const struct paused *paused)
 	key_names_fini(&keys);
 	if (freed > 0) {
 		resume->resumed++;
-		print_resumed(client, paused->key);
+		lock_row_print_act(client, "resumed", paused->key, true, -1);
+		client_emit(client,
+		    (struct event){.type = EVENT_RESUMED,
+			.name = paused->key + strlen(client->opts->prefix)});
 	} else if (freed < 0) {
 		resume->result = client_report_failure(client);
 	}

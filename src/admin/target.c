@@ -166,7 +166,7 @@ target_ask(struct request *request, struct target *target)
 		request_try(request, claim);
 		break;
 	case TARGET_MARK:
-		request_lengthen(request, &claim->keys, token,
+		query_lengthen(request, &claim->keys, token,
 		    target->client->opts->pause_ms);
 		break;
 	case TARGET_NOTE:

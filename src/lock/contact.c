@@ -108,6 +108,12 @@ contact_ask(struct lock *lock, request_maker *make, reply_handler *on_reply,
 }
 
 void
+contact_post(struct lock *lock, struct request *request)
+{
+	contact_send(lock->link, request, NULL, clock_now() + CONTACT_REPLY_MS);
+}
+
+void
 contact_make_release(struct lock *lock, struct request *request)
 {
 	const struct request_end end = {.keep_ms = lock->release.keep_until -
@@ -129,8 +135,7 @@ contact_post_release(struct lock *lock, bool more)
 
 	contact_make_release(lock, &request);
 	request.command.more = more;
-	contact_send(lock->link, &request, NULL,
-	    clock_now() + CONTACT_REPLY_MS);
+	contact_post(lock, &request);
 }
 
 void
@@ -140,8 +145,7 @@ contact_ring(struct lock *lock, const char (*waiters)[WAITER_SIZE],
 	struct request request;
 
 	request_ring(&request, &lock->claim.keys, waiters, count);
-	contact_send(lock->link, &request, NULL,
-	    clock_now() + CONTACT_REPLY_MS);
+	contact_post(lock, &request);
 }
 
 void

@@ -24,6 +24,8 @@ int contact_send(struct lock_link *link, struct request *request,
 /* Makes the request first, and uses the link that is in use. */
 int contact_ask(struct lock *lock, request_maker *make, reply_handler *on_reply,
     int64_t deadline);
+/* Nobody awaits the reply. */
+void contact_post(struct lock *lock, struct request *request);
 /* Makes a release of what the lock has come to. */
 void contact_make_release(struct lock *lock, struct request *request);
 /* Sends it, and nobody awaits the reply. more: another command follows in the

@@ -517,6 +517,8 @@ init(struct set *set)
 	struct redlock *redlock = calloc(1, sizeof(*redlock));
 
 	set->redlock = redlock;
+	set->keys = 1;
+	set->need = set->fatal = votes_majority(set->count);
 	if (redlock == NULL)
 		return -1;
 	set->error = redlock->error;
@@ -551,8 +553,7 @@ explain_wait(struct set *set)
 		explain_votes(set);
 }
 
-const struct set_rule rule_majority = {.need = votes_majority,
-    .init = init,
+const struct set_rule rule_majority = {.init = init,
     .fini = fini,
     .begin = majority_begin,
     .step_acquiring = majority_step_acquiring,

@@ -383,13 +383,3 @@ request_ring(struct request *request, const struct key_names *keys,
 	for (size_t i = 0; i < count; i++)
 		ADD(request, waiters[i]);
 }
-
-void
-request_lengthen(struct request *request, const struct key_names *keys,
-    const char *token, int64_t ms)
-{
-	request_begin(request);
-	request_script(request, &script_renew_exclusive, keys->all, 1);
-	ADD(request, token, request_number(request, ms));
-	request->command.tag = ANSWER_TO_RENEWAL;
-}

@@ -94,10 +94,6 @@ void request_doorbell(struct request *request, const struct claim *claim,
 void request_ring(struct request *request, const struct key_names *keys,
     const char (*waiters)[WAITER_SIZE], size_t count);
 
-/* Lengthens the lease of an exclusive lock that has this token. */
-void request_lengthen(struct request *request, const struct key_names *keys,
-    const char *token, int64_t ms);
-
 /* --- for other questions ---------------------------------------------- */
 
 /* Begins a request, which then has no words. */

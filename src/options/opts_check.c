@@ -13,7 +13,7 @@
 #include "lock/kind.h"
 #include "lock/limit.h"
 #include "lock/votes.h"
-#include "options/conf_access.h"
+#include "options/conf.h"
 #include "options/opts_keys.h"
 #include "options/opts_table.h"
 

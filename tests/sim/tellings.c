@@ -169,7 +169,8 @@ check_holder(const struct actor *actor, const char *message)
 		find_lie(actor, "who is asked to stop can obey", message);
 }
 
-/* The end of a hold moves when it is extended; of other holders no end is shown.
+/* The end of a hold moves when it is extended; of other holders no end is
+ * shown.
  */
 static bool
 is_told_again(const struct told_wait *a, const struct told_wait *b)
