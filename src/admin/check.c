@@ -12,9 +12,9 @@
 #include "admin/search.h"
 #include "base/escape.h"
 #include "base/exitcode.h"
-#include "base/json.h"
 #include "base/mem.h"
 #include "base/moment.h"
+#include "base/row.h"
 
 /* By their exit codes. */
 enum check_state { CHECK_FINE, CHECK_FAILED, CHECK_OVERDUE, CHECK_UNKNOWN };
@@ -263,25 +263,29 @@ static void
 print_json(const struct check *check, enum check_state state, int result)
 {
 	const size_t *states = check->states;
+	struct row row = {.out = stdout};
 
-	printf("{\"status\":%d", (int)state);
-	json_text(stdout, "level", levels[state]);
-	json_integer(stdout, "overdue", true, (int64_t)states[CHECK_OVERDUE]);
-	json_integer(stdout, "failed", true, (int64_t)states[CHECK_FAILED]);
-	json_integer(stdout, "ok", true, (int64_t)states[CHECK_FINE]);
-	json_integer(stdout, "unknown", true, (int64_t)states[CHECK_UNKNOWN]);
-	json_bool(stdout, "complete", result == EXITCODE_OK);
-	printf(",\"locks\":[");
+	row_open(&row, "", '{');
+	row_number(&row, NULL, "status", true, state);
+	row_string(&row, "level", levels[state]);
+	row_number(&row, NULL, "overdue", true, (int64_t)states[CHECK_OVERDUE]);
+	row_number(&row, NULL, "failed", true, (int64_t)states[CHECK_FAILED]);
+	row_number(&row, NULL, "ok", true, (int64_t)states[CHECK_FINE]);
+	row_number(&row, NULL, "unknown", true, (int64_t)states[CHECK_UNKNOWN]);
+	row_bool(&row, "complete", result == EXITCODE_OK);
+	row_open(&row, "locks", '[');
 	for (size_t i = 0; i < check->count; i++) {
 		const struct check_lock *lock = &check->locks[i];
 
-		printf("%s{\"name\":", i > 0 ? "," : "");
-		json_string(stdout, lock->name, JSON_WHOLE);
-		json_text(stdout, "state", words[lock->state]);
-		json_text(stdout, "text", lock->about);
-		printf("}");
+		row_open(&row, "", '{');
+		row_string(&row, "name", lock->name);
+		row_string(&row, "state", words[lock->state]);
+		row_string(&row, "text", lock->about);
+		row_close(&row, '}');
 	}
-	printf("]}\n");
+	row_close(&row, ']');
+	row_close(&row, '}');
+	putchar('\n');
 }
 
 static void

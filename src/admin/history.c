@@ -2,11 +2,10 @@
 
 #include <stdlib.h>
 
+#include "admin/lock_row.h"
 #include "admin/look.h"
 #include "admin/notes.h"
-#include "admin/run_row.h"
 #include "base/mem.h"
-#include "base/table.h"
 
 enum { RUNS_SHOWN = 10 };
 
@@ -14,17 +13,12 @@ static void
 print_runs(const struct look *look)
 {
 	struct table *table = mem_alloc(sizeof(*table));
-	const char *titles[RUN_COLUMNS];
+	struct row row = {.table = table};
 
-	_Static_assert(RUN_COLUMNS <= TABLE_COLUMNS, "room for all columns");
-	for (size_t i = 0; i < RUN_COLUMNS; i++)
-		titles[i] = run_row_titles[i];
-	table_init(table, titles, RUN_COLUMNS);
+	table_init(table, LOCK_ROW_RUNS);
 	for (size_t i = 0; i < look->run_count; i++) {
-		struct run_row row;
-
-		run_row_describe(&row, &look->runs[i], look->now_ms);
-		table_add(table, row.cells);
+		table_add(table);
+		lock_row_put_run(&row, NULL, &look->runs[i], look->now_ms);
 	}
 	table_print(table);
 	free(table);
@@ -38,7 +32,7 @@ print_history(struct client *client, const struct key_names *keys,
 	bool json = client->opts->json;
 
 	if (json)
-		look_print_json(look, client, keys->lock);
+		lock_row_print_json(look, client, keys->lock);
 	else if (look->run_count > 0)
 		print_runs(look);
 	if (!json)

@@ -6,26 +6,9 @@
 
 #include "base/escape.h"
 #include "base/exitcode.h"
-#include "base/json.h"
 #include "base/mem.h"
 #include "base/moment.h"
 #include "sink/holder_text.h"
-
-/* What `rlockrun-locks(7)` lists as reasons. */
-static const char words[NOTED_COUNT][12] = {[NOTED_BUSY] = "busy",
-    [NOTED_DUE] = "not_due",
-    [NOTED_ID] = "same_id",
-    [NOTED_OVERTAKEN] = "overtaken",
-    [NOTED_PAUSED] = "paused",
-    [NOTED_WAIT] = "wait_over"};
-
-static bool
-is_skip(const struct look_note *note)
-{
-	return note->what >= NOTED_BUSY;
-}
-
-/* --- for people --------------------------------------------------------- */
 
 /* "web-3 (pid 421, ci)" */
 static char *
@@ -178,7 +161,7 @@ print_note(const struct look *look, const struct look_note *note)
 	if (note->by_at_ms > 0)
 		moment_describe_time(note->by_at_ms - look->now_ms, by_at,
 		    sizeof(by_at));
-	text = is_skip(note)		   ? describe_skip(note, at, by_at)
+	text = note->what >= NOTED_BUSY	   ? describe_skip(note, at, by_at)
 	       : note->what == NOTED_PAUSE ? describe_pause(note, by_at, at)
 					   : describe_act(look, note, at);
 	escaped = escape_text(text, ESCAPE_TEXT);
@@ -192,89 +175,4 @@ notes_print(const struct look *look)
 {
 	for (size_t i = 0; i < look->note_count; i++)
 		print_note(look, &look->notes[i]);
-}
-
-/* --- JSON --------------------------------------------------------------- */
-
-static void
-json_skipped(const struct holder *who)
-{
-	json_text(stdout, "host", who->host);
-	json_number(stdout, "pid", who->pid);
-	json_text(stdout, "user", who->user);
-	json_text_if_any(stdout, "label", who->label);
-}
-
-/* The other one: null if nobody is named; of another client all is null. */
-static void
-json_other(const struct look_note *note, const char *name, const char *time)
-{
-	const struct holder *by = &note->by;
-
-	printf(",\"%s\":", name);
-	if (by->state == HOLDER_UNSEEN) {
-		printf("null");
-		return;
-	}
-	printf("{\"fence\":%s",
-	    *note->by_fence != '\0' ? note->by_fence : "null");
-	if (by->state == HOLDER_FOREIGN)
-		printf(",\"host\":null,\"pid\":null,\"user\":null,"
-		       "\"label\":null");
-	else
-		json_skipped(by);
-	json_integer(stdout, time, note->by_at_ms > 0, note->by_at_ms);
-	printf("}");
-}
-
-static void
-json_skips(const struct look *look)
-{
-	const char *gap = "";
-
-	printf(",\"skips\":[");
-	for (size_t i = 0; i < look->note_count; i++) {
-		const struct look_note *note = &look->notes[i];
-
-		if (!is_skip(note))
-			continue;
-		printf("%s{\"reason\":\"%s\"", gap, words[note->what]);
-		json_integer(stdout, "at_ms", true, note->at_ms);
-		json_skipped(&note->who);
-		json_other(note, "by",
-		    note->what == NOTED_DUE || note->what == NOTED_ID
-			? "end_ms"
-			: "start_ms");
-		printf("}");
-		gap = ",";
-	}
-	printf("]");
-}
-
-static void
-json_act(const struct look *look, const char *name, enum look_noted what)
-{
-	const struct look_note *note = NULL;
-
-	for (size_t i = 0; i < look->note_count; i++)
-		if (look->notes[i].what == what)
-			note = &look->notes[i];
-	printf(",\"%s\":", name);
-	if (note == NULL) {
-		printf("null");
-		return;
-	}
-	printf("{\"at_ms\":%lld", (long long)note->at_ms);
-	json_skipped(&note->who);
-	json_other(note, "holder", "start_ms");
-	printf("}");
-}
-
-void
-notes_print_json(const struct look *look)
-{
-	json_skips(look);
-	json_act(look, "last_pause", NOTED_PAUSE);
-	json_act(look, "last_order", NOTED_ORDER);
-	json_act(look, "last_force", NOTED_FORCE);
 }

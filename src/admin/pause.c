@@ -10,9 +10,9 @@
 #include "base/clock.h"
 #include "base/escape.h"
 #include "base/exitcode.h"
-#include "base/json.h"
 #include "base/mem.h"
 #include "base/moment.h"
+#include "base/row.h"
 
 /* Each round asks about all locks, so their number is limited. The head of a
  * queue may be notified between two rounds, and has a second for its try. */
@@ -414,17 +414,20 @@ is_pattern(const char *glob)
 static void
 print_target(const struct client *client, const struct target *target)
 {
+	struct row row = {.out = stdout};
 	bool is_paused = target->until > 0;
 	int64_t left_ms = target->until - clock_now();
 	char name[(size_t)OPTS_KEY_MAX * 4 + sizeof("\"\"")], end[32];
 
 	if (client->opts->json) {
-		printf("{\"paused\":%s", is_paused ? "true" : "false");
-		json_text(stdout, "name", target->config.name);
-		json_text(stdout, "key", target->config.key);
-		json_text(stdout, "server", way_label(client->enquiry.server));
-		json_integer(stdout, "ttl_ms", is_paused, left_ms);
-		printf("}\n");
+		row_open(&row, "", '{');
+		row_bool(&row, "paused", is_paused);
+		row_string(&row, "name", target->config.name);
+		row_string(&row, "key", target->config.key);
+		row_string(&row, "server", way_label(client->enquiry.server));
+		row_number(&row, NULL, "ttl_ms", is_paused, left_ms);
+		row_close(&row, '}');
+		putchar('\n');
 	} else if (is_paused && !client->opts->quiet) {
 		escape_quote(target->config.name, name, sizeof(name));
 		moment_describe_time(left_ms, end, sizeof(end));

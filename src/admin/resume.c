@@ -7,8 +7,8 @@
 #include "admin/search.h"
 #include "base/escape.h"
 #include "base/exitcode.h"
-#include "base/json.h"
 #include "base/mem.h"
+#include "base/row.h"
 
 enum { PAGE_MAX = 256 }; /* paused locks that are ended together */
 
@@ -30,14 +30,17 @@ static void
 print_resumed(struct client *client, const char *key)
 {
 	const char *name = key + strlen(client->opts->prefix);
+	struct row row = {.out = stdout};
 	char quoted[(size_t)OPTS_KEY_MAX * 4 + sizeof("\"\"")];
 
 	if (client->opts->json) {
-		printf("{\"resumed\":true");
-		json_text(stdout, "name", name);
-		json_text(stdout, "key", key);
-		json_text(stdout, "server", way_label(client->enquiry.server));
-		printf("}\n");
+		row_open(&row, "", '{');
+		row_bool(&row, "resumed", true);
+		row_string(&row, "name", name);
+		row_string(&row, "key", key);
+		row_string(&row, "server", way_label(client->enquiry.server));
+		row_close(&row, '}');
+		putchar('\n');
 	} else if (!client->opts->quiet) {
 		escape_quote(name, quoted, sizeof(quoted));
 		printf("%s: resumed\n", quoted);

@@ -1,5 +1,6 @@
 #include "admin/commands.h"
 
+#include "admin/lock_row.h"
 #include "admin/look.h"
 
 /* Of the runs only the last is shown, but others say who was replaced. */
@@ -13,7 +14,7 @@ note_status(struct client *client, const struct key_names *keys,
 
 	client->is_held = client->is_held || look->kind != '\0';
 	if (!opts->quiet && opts->json)
-		look_print_json(look, client, keys->lock);
+		lock_row_print_json(look, client, keys->lock);
 	else if (!opts->quiet)
 		look_print(look, client);
 	client_note_output(client);

@@ -8,12 +8,16 @@
 #include "base/mem.h"
 #include "doctor/checks.h"
 #include "doctor/needs.h"
+#include "doctor/rows.h"
 #include "lock/claim.h"
 #include "lock/config.h"
 #include "lock/kind.h"
 #include "lock/token.h"
 #include "lock/votes.h"
+#include "redis/info.h"
 #include "redis/reply.h"
+
+#define IN_SCRIPT "EVAL|return redis.call(unpack(ARGV))|1|" ASK_KEY "|"
 
 enum access {
 	ACCESS_PERMITTED, /* or not known */
@@ -36,25 +40,11 @@ struct rules {
 	bool is_dry;	/* by ACL DRYRUN */
 	struct names names[OPTS_KEYS_MAX];
 	size_t names_count;
-	/* What is denied, the commands of it that the server does not have, and
-	 * what of it a finding about this run names, */
+	/* What is denied, and of the commands those that the server does not
+	 * have, and those that did what they are for. */
 	struct needs denied;
-	uint64_t missing;
-	struct needs reported;
+	uint64_t missing, succeeded;
 	enum claim_tier top; /* of the best that one of the locks may have */
-	size_t lacking;	     /* rows of needs.h */
-};
-
-/* A command that is tried. */
-struct trial {
-	const char *words; /* as in the table */
-	enum needs_trial kind;
-	const char *key;
-	bool succeeded;
-	enum access access;
-	/* The words, one by one. */
-	char text[40];
-	const char *argv[10];
 };
 
 char *
@@ -72,12 +62,19 @@ check_access_scratch(const struct opts *opts)
 
 /* --- asking ----------------------------------------------------------- */
 
-/* The words of Redis 6 to 8, of Valkey, and of ACL DRYRUN. */
+/* By the words of Redis 6 to 8, of Valkey, and of ACL DRYRUN, which answers OK,
+ * or in words why not. A proxy has words of its own. An error that is no denial
+ * shows that the command was run, or would be. */
 static enum access
-judge_words(const char *words)
+judge_access(const struct question *question, enum needs_trial kind)
 {
-	if (strstr(words, "no permissions to access") != NULL ||
-	    strstr(words, "No permissions to access") != NULL)
+	bool failed = question->outcome == QUESTION_FAILED;
+	const char *words =
+	    failed ? question->error : value_text(question->value);
+
+	if (words == NULL)
+		return ACCESS_PERMITTED;
+	if (strstr(words, "o permissions to access") != NULL)
 		return ACCESS_NO_KEY;
 	if (strstr(words, "no permissions") != NULL ||
 	    reply_is(words, "NOPERM"))
@@ -88,51 +85,37 @@ judge_words(const char *words)
 	    (reply_is(words, "ERR Command ") &&
 		strstr(words, "not found") != NULL))
 		return ACCESS_MISSING;
-	return ACCESS_PERMITTED;
-}
-
-/* An error that is no denial shows that the command was run, or would be.
- * DRYRUN answers OK, or in words why not. A proxy has words of its own. */
-static enum access
-judge_access(const struct question *question, enum needs_trial kind)
-{
-	const char *words = value_text(question->value);
-	enum access access = ACCESS_PERMITTED;
-
-	if (question->outcome == QUESTION_FAILED)
-		words = question->error;
-	if (words != NULL)
-		access = judge_words(words);
 	/* Redis before 6 knows no part of a second, which a run does without.
 	 */
-	if (question->outcome == QUESTION_FAILED &&
-	    access == ACCESS_PERMITTED && kind == NEEDS_TRIAL_SUCCEEDS &&
-	    question->verdict == VERDICT_REPORT &&
-	    !reply_is(words, "ERR timeout is not an integer"))
-		access = ACCESS_MISSING;
-	return access;
+	return failed && kind == NEEDS_TRIAL_SUCCEEDS &&
+		       question->verdict == VERDICT_REPORT &&
+		       !reply_is(words, "ERR timeout is not an integer")
+		   ? ACCESS_MISSING
+		   : ACCESS_PERMITTED;
 }
 
 /* And whether it can be asked for by ACL DRYRUN, which came with Redis 7. */
 static bool
 find_user(struct rules *rules)
 {
-	struct question question = {.argv = QUESTION_WORDS("ACL", "WHOAMI")};
-	const char *name, *user = rules->visit->enquiry.endpoint->user;
-	bool answered = check_contact_ask(rules->visit, &question, 1);
+	const char *user = rules->visit->enquiry.endpoint->user, *name;
+	struct asks asks = {.count = 0};
+	bool answered;
 
-	name = value_text(question.value);
+	ask_add(&asks, "", "ACL|WHOAMI");
+	answered = check_contact_ask(rules->visit, &asks);
+	name = value_text(asks.questions[0].value);
 	rules->own_user = mem_strdup(name != NULL   ? name
 				     : user != NULL ? user
 						    : "default");
-	enquiry_forget(&question, 1);
+	ask_forget(&asks);
 	if (!answered)
 		return false;
-	question = (struct question){
-	    .argv = QUESTION_WORDS("ACL", "DRYRUN", rules->own_user, "TIME")};
-	answered = check_contact_ask(rules->visit, &question, 1);
-	rules->is_dry = question.outcome == QUESTION_ANSWERED;
-	enquiry_forget(&question, 1);
+	asks.user = rules->own_user;
+	ask_add(&asks, "", "ACL|DRYRUN|" ASK_USER "|TIME");
+	answered = check_contact_ask(rules->visit, &asks);
+	rules->is_dry = asks.questions[0].outcome == QUESTION_ANSWERED;
+	ask_forget(&asks);
 	return answered;
 }
 
@@ -140,104 +123,81 @@ find_user(struct rules *rules)
  * touch. Other commands are sent as they are: a service or a proxy may refuse
  * what the rules of the server permit. */
 static bool
-is_dry(const struct rules *rules, const struct trial *trial)
+is_dry(const struct rules *rules, size_t command)
 {
-	return rules->is_dry && trial->kind != NEEDS_TRIAL_DIRECT &&
-	       strstr(trial->words, NEEDS_KEY) != NULL;
+	const struct needs_command_row *row = &needs_commands[command];
+
+	return rules->is_dry && row->trial != NEEDS_TRIAL_DIRECT &&
+	       strstr(row->words, ASK_KEY) != NULL;
 }
 
-static void
-split_words(const struct rules *rules, struct trial *trial, bool in_script)
-{
-	const char **argv = trial->argv;
-	char *rest = trial->text;
-
-	if (in_script) {
-		*argv++ = "EVAL";
-		*argv++ = "return redis.call(unpack(ARGV))";
-		*argv++ = "1";
-		*argv++ = trial->key;
-	} else if (is_dry(rules, trial)) {
-		*argv++ = "ACL";
-		*argv++ = "DRYRUN";
-		*argv++ = rules->own_user;
-	}
-	snprintf(trial->text, sizeof(trial->text), "%.39s", trial->words);
-	while (rest != NULL) {
-		const char *word = strsep(&rest, "|");
-
-		*argv++ = strcmp(word, NEEDS_KEY) == 0 ? trial->key : word;
-	}
-	*argv = NULL;
-}
-
-/* Those with words, or those in a script that the server seems not to have. */
+/* Each command of the set, in a script or as it is. */
 static bool
-try_all(const struct rules *rules, struct trial *trials, size_t count,
-    bool in_script)
+try_commands(struct rules *rules, uint64_t set, bool in_script)
 {
-	struct question questions[NEEDS_COMMANDS];
-	struct trial *tried[NEEDS_COMMANDS];
-	size_t asked = 0;
-	bool answered;
-
-	for (size_t i = 0; i < count; i++) {
-		if (*trials[i].words == '\0' ||
-		    (in_script && (trials[i].access != ACCESS_MISSING ||
-				      trials[i].kind != NEEDS_TRIAL_PLAIN ||
-				      is_dry(rules, &trials[i]))))
-			continue;
-		split_words(rules, &trials[i], in_script);
-		questions[asked] = (struct question){.argv = trials[i].argv};
-		tried[asked++] = &trials[i];
-	}
-	answered = check_contact_ask(rules->visit, questions, asked);
-	for (size_t i = 0; i < asked; i++) {
-		tried[i]->succeeded = questions[i].outcome == QUESTION_ANSWERED;
-		tried[i]->access = judge_access(&questions[i], tried[i]->kind);
-	}
-	enquiry_forget(questions, asked);
-	return answered;
-}
-
-/* The first one creates the scratch key, as a string: a command for another
- * type is then permitted or denied without effect. The last one deletes it; if
- * that is denied, what created it ends its life. If it could not be created,
- * commands that might create another key are left out. A proxy refuses what it
- * cannot send to a server, but never looks into scripts: there, the server
- * itself answers. */
-static bool
-try_commands(struct rules *rules)
-{
-	struct trial trials[NEEDS_COMMANDS];
-	const char *key =
-	    rules->is_dry ? rules->names[0].keys.lock : rules->visit->scratch;
-	struct trial end = {.words = "SET|" NEEDS_KEY "||PX|1", .key = key};
+	struct asks asks = {.user = rules->own_user,
+	    .key = rules->is_dry ? rules->names[0].keys.lock
+				 : rules->visit->scratch};
+	const struct question *question = asks.questions;
 	bool answered;
 
 	for (size_t i = 0; i < NEEDS_COMMANDS; i++)
-		trials[i] = (struct trial){.words = needs_commands[i].words,
-		    .kind = needs_commands[i].trial,
-		    .key = key};
-	answered = try_all(rules, trials, 1, false);
-	for (size_t i = 1; i < NEEDS_COMMANDS; i++)
-		if (trials[i].kind == NEEDS_TRIAL_CREATES && !rules->is_dry &&
-		    !trials[0].succeeded)
-			trials[i].words = "";
-	answered = answered &&
-		   try_all(rules, &trials[1], NEEDS_COMMANDS - 1, false) &&
-		   try_all(rules, trials, NEEDS_COMMANDS, true);
-	if (answered && !rules->is_dry && trials[NEEDS_SET].succeeded &&
-	    !trials[NEEDS_DEL].succeeded)
-		answered = try_all(rules, &end, 1, false);
+		if (set & NEEDS_BIT(i))
+			ask_add(&asks,
+			    in_script	       ? IN_SCRIPT
+			    : is_dry(rules, i) ? "ACL|DRYRUN|" ASK_USER "|"
+					       : "",
+			    needs_commands[i].words);
+	answered = check_contact_ask(rules->visit, &asks);
+	rules->missing &= ~set;
 	for (size_t i = 0; i < NEEDS_COMMANDS; i++) {
-		enum access access = trials[i].access;
+		uint64_t bit = set & NEEDS_BIT(i);
+		enum access access;
 
-		if (access == ACCESS_MISSING)
-			rules->missing |= NEEDS_BIT(i);
-		if (access == ACCESS_MISSING || access == ACCESS_DENIED)
-			rules->denied.commands |= NEEDS_BIT(i);
+		if (bit == 0)
+			continue;
+		access = judge_access(question, needs_commands[i].trial);
+		rules->missing |= access == ACCESS_MISSING ? bit : 0;
+		rules->denied.commands |= access == ACCESS_DENIED ? bit : 0;
+		if (question++->outcome == QUESTION_ANSWERED)
+			rules->succeeded |= bit;
 	}
+	ask_forget(&asks);
+	return answered;
+}
+
+/* SET creates the scratch key, as a string: a command for another type is then
+ * permitted or denied without effect. The last command deletes it; if that is
+ * denied, what created it ends its life. If it could not be created, commands
+ * that might create another key are left out. A proxy refuses what it cannot
+ * send to a server, but never looks into scripts: there, the server itself
+ * answers. */
+static bool
+try_all(struct rules *rules)
+{
+	struct asks end = {.key = rules->visit->scratch};
+	uint64_t rest = 0, again = 0;
+	bool answered = try_commands(rules, NEEDS_BIT(NEEDS_SET), false);
+	bool has_key = (rules->succeeded & NEEDS_BIT(NEEDS_SET)) != 0;
+
+	for (size_t i = NEEDS_SET + 1; i < NEEDS_COMMANDS; i++)
+		if (*needs_commands[i].words != '\0' &&
+		    (rules->is_dry || has_key ||
+			needs_commands[i].trial != NEEDS_TRIAL_CREATES))
+			rest |= NEEDS_BIT(i);
+	answered = answered && try_commands(rules, rest, false);
+	for (size_t i = 0; i < NEEDS_COMMANDS; i++)
+		if (needs_commands[i].trial == NEEDS_TRIAL_PLAIN &&
+		    !is_dry(rules, i))
+			again |= rules->missing & NEEDS_BIT(i);
+	answered = answered && try_commands(rules, again, true);
+	if (answered && !rules->is_dry && has_key &&
+	    !(rules->succeeded & NEEDS_BIT(NEEDS_DEL))) {
+		ask_add(&end, "", "SET|" ASK_KEY "||PX|1");
+		answered = check_contact_ask(rules->visit, &end);
+		ask_forget(&end);
+	}
+	rules->denied.commands |= rules->missing;
 	return answered;
 }
 
@@ -253,19 +213,22 @@ static bool
 try_keys(struct rules *rules, struct names *names)
 {
 	const char *words = is_denied(rules, NEEDS_EVALSHA)
-				? "EVAL|return 1|1|" NEEDS_KEY
-				: "EVALSHA|0|1|" NEEDS_KEY;
-	struct trial trials[KEY_COUNT];
+				? "EVAL|return 1|1|" ASK_KEY
+				: "EVALSHA|0|1|" ASK_KEY;
+	struct asks asks = {.count = 0};
 	bool answered;
 
+	for (size_t i = 0; i < KEY_COUNT; i++) {
+		asks.key = names->keys.all[i];
+		ask_add(&asks, "", words);
+	}
+	answered = check_contact_ask(rules->visit, &asks);
 	for (size_t i = 0; i < KEY_COUNT; i++)
-		trials[i] =
-		    (struct trial){.words = words, .key = names->keys.all[i]};
-	answered = try_all(rules, trials, KEY_COUNT, false);
-	for (size_t i = 0; i < KEY_COUNT; i++)
-		if (trials[i].access == ACCESS_NO_KEY)
+		if (judge_access(&asks.questions[i], NEEDS_TRIAL_PLAIN) ==
+		    ACCESS_NO_KEY)
 			names->denied |= NEEDS_BIT(i) & names->usable;
 	rules->denied.keys |= names->denied;
+	ask_forget(&asks);
 	return answered;
 }
 
@@ -275,37 +238,28 @@ static bool
 try_scripts(struct rules *rules)
 {
 	const struct kind *kind = rules->config.kind;
-	struct question questions[] = {{.argv = QUESTION_WORDS("EVALSHA",
-					    kind->acquire->digest, "0")},
-	    {.argv = QUESTION_WORDS("EVALSHA", kind->renew->digest, "0")},
-	    {.argv = QUESTION_WORDS("EVALSHA", kind->release->digest, "0")}};
+	const struct script *scripts[] = {kind->acquire, kind->renew,
+	    kind->release};
+	struct asks asks = {.count = 0};
 	bool answered = true, known = !is_denied(rules, NEEDS_EVALSHA);
 
 	if (!is_denied(rules, NEEDS_EVAL))
 		return true;
-	if (known)
-		answered = check_contact_ask(rules->visit, questions, 3);
-	for (size_t i = 0; i < 3; i++)
-		known = known && questions[i].error != NULL &&
-			!reply_is(questions[i].error, "NOSCRIPT");
+	for (size_t i = 0; i < 3 && known; i++) {
+		asks.key = scripts[i]->digest;
+		ask_add(&asks, "", "EVALSHA|" ASK_KEY "|0");
+	}
+	answered = check_contact_ask(rules->visit, &asks);
+	for (size_t i = 0; i < asks.count; i++)
+		known = known && asks.questions[i].error != NULL &&
+			!reply_is(asks.questions[i].error, "NOSCRIPT");
 	if (!known) {
 		rules->denied.commands ^=
 		    NEEDS_BIT(NEEDS_EVAL) | NEEDS_BIT(NEEDS_SCRIPTS);
 		if (rules->missing & NEEDS_BIT(NEEDS_EVAL))
 			rules->missing |= NEEDS_BIT(NEEDS_SCRIPTS);
 	}
-	enquiry_forget(questions, 3);
-	return answered;
-}
-
-static bool
-try_rules(struct rules *rules)
-{
-	bool answered =
-	    find_user(rules) && try_commands(rules) && try_scripts(rules);
-
-	for (size_t i = 0; i < rules->names_count && answered; i++)
-		answered = try_keys(rules, &rules->names[i]);
+	ask_forget(&asks);
 	return answered;
 }
 
@@ -374,22 +328,28 @@ static void
 add_finding(struct rules *rules, const struct needs_row *row,
     const struct needs *lacking, enum needs_use use)
 {
-	struct findings *findings = rules->visit->findings;
-	char *list = list_rules(rules, lacking);
+	const struct visit *visit = rules->visit;
+	char *list = list_rules(rules, lacking), save[64] = "";
+	char *text = mem_printf("%s: not permitted: %s", row->without, list);
+	char *remedy;
 	int severity = FINDING_NOTE;
 
+	info_text(visit->facts, "save_rules", save, sizeof(save));
+	if (rules->missing & lacking->commands)
+		remedy = mem_strdup("the server lacks a command, or a proxy "
+				    "refuses it: see rename-command in its "
+				    "configuration, or what the provider "
+				    "supports");
+	else
+		remedy =
+		    mem_printf("ACL SETUSER %s %s, then %s", rules->own_user,
+			list, *save != '\0' ? save : CHECK_SAVE_RULES);
 	if (use == NEEDS_USED)
 		severity = needs_refuses(row, &rules->config) ? EXITCODE_REFUSED
 							      : FINDING_WARNING;
-	rules->lacking++;
-	findings_add(findings, severity, row->check,
-	    "the server lacks a command, or a proxy refuses it: see "
-	    "rename-command in its configuration, or what the provider "
-	    "supports",
-	    "%s: not permitted: %s", row->without, list);
-	if (!(rules->missing & lacking->commands))
-		findings_set_remedy(findings, "ACL SETUSER %s %s, then %s",
-		    rules->own_user, list, rules->visit->save_rules);
+	findings_add(visit->findings, severity, row->check, text, remedy);
+	free(remedy);
+	free(text);
 	free(list);
 }
 
@@ -399,26 +359,25 @@ static void
 add_findings(struct rules *rules)
 {
 	const struct needs *denied = &rules->denied;
-	struct needs *reported = &rules->reported;
+	struct needs reported = {0, 0};
 
 	for (const struct needs_row *row = needs_rows; *row->check != '\0';
 	     row++) {
 		enum needs_use use = needs_use_of(row, &rules->config,
 		    rules->visit->enquiry.endpoint);
 		struct needs lacking = {row->needs.commands & denied->commands,
-		    row->needs.keys & denied->keys};
+		    row->needs.keys & denied->keys & ~reported.keys};
 
 		if (use == NEEDS_ELSEWHERE || row->tier > rules->top)
 			continue;
-		lacking.keys &= ~reported->keys;
 		if (use == NEEDS_USED) {
-			lacking.commands &= ~reported->commands;
-			reported->commands |= lacking.commands;
-			reported->keys |= lacking.keys;
+			lacking.commands &= ~reported.commands;
+			reported.commands |= lacking.commands;
+			reported.keys |= lacking.keys;
 		}
 		/* One rule permits them all. */
-		if (reported->keys & ~NEEDS_BIT(KEY_LOCK))
-			reported->keys |= NEEDS_HELPER_KEYS;
+		if (reported.keys & ~NEEDS_BIT(KEY_LOCK))
+			reported.keys |= NEEDS_HELPER_KEYS;
 		if (lacking.commands != 0 || lacking.keys != 0)
 			add_finding(rules, row, &lacking, use);
 	}
@@ -428,23 +387,22 @@ static void
 judge_rules(struct rules *rules)
 {
 	struct findings *findings = rules->visit->findings;
-	bool partial = rules->visit->enquiry.opts->key_count == 0 &&
-		       (rules->names[0].denied & NEEDS_BIT(KEY_LOCK)) != 0;
+	size_t before = findings->count;
+	char *facts = NULL;
 
+	rows_put(&facts, "user:%s\nway:%s\nscratch:%s\n", rules->own_user,
+	    rules->is_dry ? "ACL DRYRUN" : "a scratch key",
+	    rules->visit->scratch);
 	/* Without -k nobody knows which names the rules should permit. */
-	if (partial) {
-		findings_add(findings, FINDING_UNKNOWN, "access-keys",
-		    "name a lock by -k",
-		    "the rules permit certain keys only, and not \"%s\", so "
-		    "those of locks are not examined",
-		    rules->visit->scratch);
+	if (rules->visit->enquiry.opts->key_count == 0 &&
+	    (rules->denied.keys & NEEDS_BIT(KEY_LOCK))) {
+		rows_judge("access keys", FINDING_OK, facts, findings);
 		rules->denied.keys = 0;
 	}
 	add_findings(rules);
-	if (rules->lacking == 0 && !partial)
-		findings_add(findings, FINDING_OK, "access", NULL,
-		    "user %s may use all features (by %s)", rules->own_user,
-		    rules->is_dry ? "ACL DRYRUN" : "a scratch key");
+	if (findings->count == before)
+		rows_judge("access", FINDING_OK, facts, findings);
+	free(facts);
 }
 
 static void
@@ -477,7 +435,9 @@ check_access(struct visit *visit)
 
 	rules.config.server = visit->enquiry.endpoint;
 	name_locks(&rules);
-	answered = try_rules(&rules);
+	answered = find_user(&rules) && try_all(&rules) && try_scripts(&rules);
+	for (size_t i = 0; i < rules.names_count && answered; i++)
+		answered = try_keys(&rules, &rules.names[i]);
 	if (answered)
 		judge_rules(&rules);
 	for (size_t i = 0; i < rules.names_count; i++)

@@ -4,16 +4,17 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/exitcode.h"
 #include "base/mem.h"
 #include "base/num.h"
 #include "doctor/checks.h"
+#include "doctor/rows.h"
 #include "lock/votes.h"
+#include "redis/info.h"
 #include "redis/reply.h"
 #include "redis/tls/tls.h"
 
 enum { STEP_MIN_US = 10000 }; /* more than drift */
-enum { DAY_S = 24 * 60 * 60, DAYS_ENOUGH = 14 };
+enum { DAY_S = 24 * 60 * 60 };
 
 /* --- asking ----------------------------------------------------------- */
 
@@ -32,47 +33,42 @@ cut_advice(char *text)
 	return open + 1;
 }
 
-static void
-add_failure(struct visit *visit, int severity, const char *check,
-    const struct question *question)
+void
+check_contact_put_failure(char **facts, const struct question *question)
 {
 	bool silent = question->outcome == QUESTION_SILENT;
 	char *text = mem_strdup(question->error);
 	const char *advice = silent ? cut_advice(text) : reply_advise(text);
 
-	findings_add(visit->findings, severity, check, advice, "%s%s",
-	    silent ? "" : "the server refuses us: ", text);
+	if (!silent)
+		rows_put(facts, "refusal:the server refuses us: \n");
+	rows_put(facts, "failure:%s\nadvice:%s\n", text,
+	    advice != NULL ? advice : "");
 	free(text);
 }
 
-void
-check_contact_warn(struct visit *visit, const struct question *question,
-    const char *check)
-{
-	add_failure(visit, FINDING_WARNING, check, question);
-}
-
 static void
-add_unreached(struct visit *visit, const struct question *question)
+judge_failure(struct visit *visit, const struct question *question)
 {
-	bool refused = question->outcome == QUESTION_REFUSED &&
-		       question->verdict != VERDICT_RETRY;
+	char *facts = NULL;
 
-	add_failure(visit,
-	    visit->is_replica ? FINDING_UNKNOWN
-	    : refused	      ? EXITCODE_REFUSED
-			      : EXITCODE_UNAVAILABLE,
-	    "reach", question);
+	rows_put_flag(&facts, "is_replica", visit->is_replica);
+	rows_put_flag(&facts, "refused",
+	    question->outcome == QUESTION_REFUSED &&
+		question->verdict != VERDICT_RETRY);
+	check_contact_put_failure(&facts, question);
+	rows_judge("failure", FINDING_OK, facts, visit->findings);
+	free(facts);
 }
 
 bool
-check_contact_ask(struct visit *visit, struct question *questions, size_t count)
+check_contact_ask(struct visit *visit, struct asks *asks)
 {
 	const struct question *failed =
-	    enquiry_ask(&visit->enquiry, questions, count);
+	    enquiry_ask(&visit->enquiry, asks->questions, asks->count);
 
 	if (failed != NULL)
-		add_unreached(visit, failed);
+		judge_failure(visit, failed);
 	return failed == NULL;
 }
 
@@ -96,21 +92,24 @@ read_time(const struct value *value)
 static bool
 take_sample(struct visit *visit, struct check_sample *sample)
 {
-	struct question question = {.argv = QUESTION_WORDS("TIME")};
-	bool answered = check_contact_ask(visit, &question, 1);
+	struct asks asks = {.count = 0};
+	const struct question *question = &asks.questions[0];
+	bool answered;
 
+	ask_add(&asks, "", "TIME");
+	answered = check_contact_ask(visit, &asks);
 	/* A server that runs a long script replies so to all commands. */
-	if (answered && question.outcome == QUESTION_FAILED &&
-	    question.verdict == VERDICT_RETRY) {
-		add_unreached(visit, &question);
+	if (answered && question->outcome == QUESTION_FAILED &&
+	    question->verdict == VERDICT_RETRY) {
+		judge_failure(visit, question);
 		answered = false;
 	}
-	if (question.error != NULL && reply_is(question.error, "NOPERM"))
+	if (question->error != NULL && reply_is(question->error, "NOPERM"))
 		visit->samples.is_denied = true;
-	*sample = (struct check_sample){.sent_us = question.sent_us,
-	    .took_us = question.took_us,
-	    .time_us = read_time(question.value)};
-	enquiry_forget(&question, 1);
+	*sample = (struct check_sample){.sent_us = question->sent_us,
+	    .took_us = question->took_us,
+	    .time_us = read_time(question->value)};
+	ask_forget(&asks);
 	return answered;
 }
 
@@ -186,99 +185,71 @@ compare_times(const void *a, const void *b)
 /* Each of several servers has so long for its vote. A single server may take
  * longer, but then few tries to renew fit into the ttl. */
 static void
-add_round_trip(const struct visit *visit)
+put_round_trip(char **facts, const struct visit *visit)
 {
 	const struct check_samples *samples = &visit->samples;
-	int64_t took[CHECK_PROBES + 1] = {0}, median, most;
+	int64_t took[CHECK_PROBES + 1] = {0}, most;
 	int64_t ttl_ms = visit->enquiry.opts->lock.ttl_ms;
-	bool slow;
 
 	for (size_t i = 0; i < samples->count; i++)
 		took[i] = samples->list[i].took_us;
 	qsort(took, samples->count, sizeof(*took), compare_times);
-	median = took[samples->count / 2];
 	most = took[samples->count - 1];
-	slow = most > votes_patience_ms(ttl_ms) * 1000;
-	findings_add(visit->findings, slow ? FINDING_WARNING : FINDING_OK,
-	    "round-trip",
-	    slow ? "use a server that is nearer, or a longer --ttl" : NULL,
-	    "%.2f ms (median of %zu), at most %.2f ms; the ttl is %g s",
-	    (double)median / 1000, samples->count, (double)most / 1000,
-	    (double)ttl_ms / 1000);
+	rows_put(facts, "trips:%zu\nmedian:%.2f\nlongest:%.2f\nttl:%g\n",
+	    samples->count, (double)took[samples->count / 2] / 1000,
+	    (double)most / 1000, (double)ttl_ms / 1000);
+	rows_put_flag(facts, "slow", most > votes_patience_ms(ttl_ms) * 1000);
 }
 
 static void
-add_difference(const struct visit *visit)
+put_clock(char **facts, const struct check_samples *samples)
 {
-	struct check_offset offset = check_contact_offset(&visit->samples);
-	int64_t ahead_us;
-	bool far;
+	struct check_offset offset = check_contact_offset(samples);
+	int64_t ahead_us = offset.us - clock_epoch() * 1000 + clock_now_us();
+	int64_t step_us = check_contact_step(samples);
 
-	if (!offset.is_known) {
-		findings_add(visit->findings, FINDING_UNKNOWN, "clock",
-		    visit->samples.is_denied ? "permit +time"
-					     : "keep both clocks by NTP",
-		    "the server does not say its time");
-		return;
-	}
-	ahead_us = offset.us - clock_epoch() * 1000 + clock_now_us();
-	far = llabs(ahead_us) > CHECK_FAR_US + offset.error_us;
-	findings_add(visit->findings, far ? FINDING_WARNING : FINDING_OK,
-	    "clock",
-	    far ? "keep both clocks by NTP: if the server's is set forward "
-		  "later, keys expire too soon"
-		: NULL,
-	    "%.3f s %s this host's", (double)llabs(ahead_us) / 1e6,
-	    ahead_us < 0 ? "behind" : "ahead of");
+	rows_put_flag(facts, "time_denied", samples->is_denied);
+	if (offset.is_known)
+		rows_put(facts, "off:%.3f s %s\n",
+		    (double)llabs(ahead_us) / 1e6,
+		    ahead_us < 0 ? "behind" : "ahead of");
+	rows_put_flag(facts, "far",
+	    llabs(ahead_us) > CHECK_FAR_US + offset.error_us);
+	if (step_us != 0)
+		rows_put(facts, "step:%s by %.3f s\n",
+		    step_us < 0 ? "back" : "forward",
+		    (double)llabs(step_us) / 1e6);
 }
 
 void
 check_contact_end(struct visit *visit)
 {
 	struct check_samples *samples = &visit->samples;
-	int64_t step_us;
 
 	if (!take_sample(visit, &samples->list[samples->count]))
 		return;
 	samples->count++;
-	add_round_trip(visit);
-	add_difference(visit);
-	step_us = check_contact_step(samples);
-	if (step_us != 0)
-		findings_add(visit->findings, FINDING_WARNING, "clock-step",
-		    "let NTP slew the clock: a step forward ends leases too "
-		    "soon",
-		    "the server's clock was set %s by %.3f s just now",
-		    step_us < 0 ? "back" : "forward",
-		    (double)llabs(step_us) / 1e6);
+	put_round_trip(&visit->facts, visit);
+	put_clock(&visit->facts, samples);
+	rows_judge("times", FINDING_OK, visit->facts, visit->findings);
 }
 
 /* --- TLS -------------------------------------------------------------- */
 
 /* whose: "the server's". */
 static void
-add_certificate(struct findings *findings, const char *whose,
+judge_certificate(struct findings *findings, const char *whose,
     const struct tls_expiry *expiry)
 {
-	int64_t days = expiry->in_s / DAY_S;
+	char *facts = NULL;
 
 	if (!expiry->known)
 		return;
-	if (days >= DAYS_ENOUGH)
-		findings_add(findings, FINDING_OK, "certificate", NULL,
-		    "%s is valid for %" PRId64 " days", whose, days);
-	else if (expiry->in_s < 0)
-		findings_add(findings, FINDING_WARNING, "certificate",
-		    "renew it", "%s has expired", whose);
-	else if (days < 1)
-		findings_add(findings, FINDING_WARNING, "certificate",
-		    "renew it",
-		    "%s expires within a day: then no run gets a lock", whose);
-	else
-		findings_add(findings, FINDING_WARNING, "certificate",
-		    "renew it",
-		    "%s expires in %" PRId64 " day%s: then no run gets a lock",
-		    whose, days, days == 1 ? "" : "s");
+	rows_put(&facts, "whose:%s\ndays:%" PRId64 "\n", whose,
+	    expiry->in_s / DAY_S);
+	rows_put_flag(&facts, "expired", expiry->in_s < 0);
+	rows_judge("certificate", FINDING_OK, facts, findings);
+	free(facts);
 }
 
 bool
@@ -286,9 +257,9 @@ check_contact_begin(struct visit *visit)
 {
 	const struct endpoint *endpoint = visit->enquiry.endpoint;
 	const struct way *server = visit->enquiry.server;
-	struct tls_session session;
-	char address[64];
-	bool is_local;
+	struct tls_session session = {.protocol = ""};
+	char **facts = &visit->facts, address[64];
+	bool is_local, has_password;
 
 	if (!check_contact_measure(visit))
 		return false;
@@ -296,22 +267,18 @@ check_contact_begin(struct visit *visit)
 	is_local = !way_address_text(server, address, sizeof(address)) ||
 		   strncmp(address, "127.", 4) == 0 ||
 		   strcmp(address, "::1") == 0;
-	if (way_describe_tls(server, &session)) {
-		findings_add(visit->findings, FINDING_OK, "tls", NULL, "%s, %s",
-		    session.protocol, session.cipher);
-		add_certificate(visit->findings, "the server's",
-		    &session.server_expiry);
-		add_certificate(visit->findings, "that of --tls-cert",
-		    &session.own_expiry);
-	} else if (!endpoint->tls && !is_local) {
-		findings_add(visit->findings, FINDING_NOTE, "tls",
-		    "rediss:// in place of redis://, if the server can",
-		    "the connection is not encrypted%s",
-		    endpoint->password != NULL ||
-			    endpoint->password_file != NULL
-			? ", nor is the password"
-			: "");
-	}
+	has_password =
+	    endpoint->password != NULL || endpoint->password_file != NULL;
+	rows_put_flag(facts, "tls", way_describe_tls(server, &session));
+	rows_put(facts, "protocol:%s\ncipher:%s\n", session.protocol,
+	    session.cipher);
+	rows_put_flag(facts, "plain", !endpoint->tls && !is_local);
+	rows_put_flag(facts, "has_password", has_password);
+	rows_judge("tls", FINDING_OK, *facts, visit->findings);
+	judge_certificate(visit->findings, "the server's",
+	    &session.server_expiry);
+	judge_certificate(visit->findings, "that of --tls-cert",
+	    &session.own_expiry);
 	return true;
 }
 
@@ -319,31 +286,27 @@ check_contact_begin(struct visit *visit)
 
 /* Since Redis 7 a script with a first line of flags that do not exclude writes
  * is refused at its start when a write would be. So nothing is written. */
-static const char script[] = "#!lua\nreturn 1";
+#define SCRIPT "EVAL|#!lua\nreturn 1|"
 /* An older one has to write, after TIME as our scripts do. */
-static const char old_script[] =
-    "redis.pcall('TIME') return redis.pcall('SET',KEYS[1],'','PX',1)";
+#define OLD_SCRIPT                  \
+	"EVAL|redis.pcall('TIME') " \
+	"return redis.pcall('SET',KEYS[1],'','PX',1)|"
 
 /* What the access rules deny, another check reports. */
 static void
-judge_write(const struct visit *visit, const struct question *question,
-    bool by_script)
+put_write(char **facts, const struct question *question, bool by_script)
 {
 	const char *error = question->error;
+	const char *advice = error != NULL ? reply_advise(error) : NULL;
 	int64_t number;
 
-	if (question->outcome == QUESTION_FAILED) {
-		if (question->verdict != VERDICT_REFUSED)
-			findings_add(visit->findings, EXITCODE_UNAVAILABLE,
-			    "writes", reply_advise(error),
-			    "the server refuses to write: %.256s",
-			    reply_explain(error));
-	} else if (by_script &&
-		   !(value_integer(question->value, &number) && number == 1)) {
-		findings_add(visit->findings, EXITCODE_UNAVAILABLE, "writes",
-		    "check the address: this may be no Redis server",
-		    "the server does not return what a script does");
-	}
+	if (question->outcome == QUESTION_FAILED &&
+	    question->verdict != VERDICT_REFUSED)
+		rows_put(facts, "unwritten:%.256s\nwrite_advice:%s\n",
+		    reply_explain(error), advice != NULL ? advice : "");
+	rows_put_flag(facts, "no_script",
+	    question->outcome == QUESTION_ANSWERED && by_script &&
+		!(value_integer(question->value, &number) && number == 1));
 }
 
 /* The key must belong to this node of a cluster; NULL: any node is asked.
@@ -352,40 +315,42 @@ judge_write(const struct visit *visit, const struct question *question,
 static bool
 try_write(struct visit *visit, const char *key)
 {
-	struct question question = {.argv = QUESTION_WORDS("EVAL", script,
-					key != NULL ? "1" : "0", key)};
-	bool answered = check_contact_ask(visit, &question, 1);
-	bool old = answered && question.outcome == QUESTION_FAILED &&
-		   reply_is(question.error, "ERR Error compiling script");
+	struct asks asks = {.key = key};
+	const struct question *question = &asks.questions[0];
+	bool answered, old;
 
+	ask_add(&asks, SCRIPT, key != NULL ? "1|" ASK_KEY : "0");
+	answered = check_contact_ask(visit, &asks);
+	old = answered && question->outcome == QUESTION_FAILED &&
+	      reply_is(question->error, "ERR Error compiling script");
 	if (old) {
-		enquiry_forget(&question, 1);
+		ask_forget(&asks);
 		if (visit->scratch == NULL)
 			return true;
-		question.argv =
-		    QUESTION_WORDS("EVAL", old_script, "1", visit->scratch);
-		answered = check_contact_ask(visit, &question, 1);
+		asks.key = visit->scratch;
+		ask_add(&asks, OLD_SCRIPT, "1|" ASK_KEY);
+		answered = check_contact_ask(visit, &asks);
 	}
 	if (answered)
-		judge_write(visit, &question, !old);
-	enquiry_forget(&question, 1);
+		put_write(&visit->facts, question, !old);
+	ask_forget(&asks);
 	return answered;
 }
 
 bool
-check_contact_writes(struct visit *visit, bool is_node)
+check_contact_writes(struct visit *visit)
 {
 	const struct opts *opts = visit->enquiry.opts;
-	size_t before = visit->findings->count;
+	bool is_node = info_is(visit->facts, "mode", "cluster");
+	bool has_keys = opts->key_count > 0 && visit->scratch != NULL;
+	const char *any = is_node ? NULL : visit->scratch;
 
-	if (visit->scratch == NULL || (is_node && opts->key_count == 0))
-		return try_write(visit, NULL);
-	if (opts->key_count == 0)
-		return try_write(visit, visit->scratch);
-	for (size_t i = 0; i < opts->key_count; i++)
-		if (!try_write(visit, opts->keys[i].key))
+	for (size_t i = 0; i == 0 || (has_keys && i < opts->key_count); i++) {
+		if (!try_write(visit, has_keys ? opts->keys[i].key : any))
 			return false;
-		else if (visit->findings->count > before)
+		if (rows_judge("writes", FINDING_OK, visit->facts,
+			visit->findings) > 0)
 			break;
+	}
 	return true;
 }

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "doctor/ask.h"
 #include "doctor/findings.h"
 #include "enquiry/enquiry.h"
 #include "redis/ways/sentinel.h"
@@ -56,16 +57,13 @@ struct visit {
 	const char *scratch;
 	struct check_samples samples;
 	struct check_identity identity;
-	/* Of the server, as check_server_facts returns them, or NULL. */
-	char *facts;
+	char *facts; /* of the server, or NULL */
 	/* It is a replica: if it cannot be asked, that is a note. */
 	bool is_replica;
 	/* The replicas that sentinels know, if one of them says so. */
 	bool has_sentinels;
 	struct sentinel_address *known;
 	size_t known_count;
-	/* The command that makes ACL SETUSER outlast a restart. */
-	char save_rules[64];
 };
 
 /* Where one finds what the server does not say, if no access rule hides it. */
@@ -77,12 +75,10 @@ struct visit {
 /* --- check_contact.c: round trips, clock, TLS, writes ------------------- */
 
 /* Asks them all. */
-bool check_contact_ask(struct visit *visit, struct question *questions,
-    size_t count);
-/* Adds a warning: why that question, which was refused or has no reply, was not
- * answered. */
-void check_contact_warn(struct visit *visit, const struct question *question,
-    const char *check);
+bool check_contact_ask(struct visit *visit, struct asks *asks);
+/* Facts: why a question, which was refused or has no reply, was not answered,
+ * and what to do. */
+void check_contact_put_failure(char **facts, const struct question *question);
 
 /* Opens the connection, and measures on it. */
 bool check_contact_measure(struct visit *visit);
@@ -95,7 +91,7 @@ void check_contact_end(struct visit *visit);
  * has failed, replicas are missing, clients are paused or a script runs.
  * Without a scratch key, Redis before 7 is not asked. If it is a node of a
  * cluster, the locks must belong to it; their keys are not touched. */
-bool check_contact_writes(struct visit *visit, bool is_node);
+bool check_contact_writes(struct visit *visit);
 
 /* Pure. By the sample that knows best. */
 struct check_offset check_contact_offset(const struct check_samples *samples);
@@ -105,31 +101,19 @@ int64_t check_contact_step(const struct check_samples *samples);
 /* --- check_server.c: what a server says of itself ----------------------- */
 
 /* By INFO and CONFIG GET: version, eviction, persistence, replicas and
- * clients. Fills in the identity, and how access rules are saved. Also false
+ * clients. Fills in the identity. Also false
  * when the server serves nobody now.
  */
-bool check_server(struct visit *visit, bool *is_node);
-/* What it says, as lines in the form of INFO, to be freed; or NULL. */
-char *check_server_facts(struct visit *visit);
+bool check_server(struct visit *visit);
+/* Adds what it says to the facts. */
+bool check_server_ask(struct visit *visit);
 /* Pure. The rows that follow from facts. */
 bool check_server_rows(const char *facts, struct findings *findings);
-/* Pure. Those of a replica that are not as they should be. Whether there are
- * none. */
-bool check_server_replica_rows(const char *facts, struct findings *findings);
 
 /* --- check_replica.c: the replicas of a server --------------------------- */
 
 /* Visits those that the facts of the server name. */
 void check_replicas(struct visit *visit);
-
-/* --- check_replay.c: whether a server can replay its append-only file ---- */
-
-/* Adds facts, each with a value only if there is one:
- *   replay_lacks    what user default may not do, as whom the server does it
- *   replay_unknown  why that is not known, and
- *   see_acl         what would let one look
- *   renamed         a command that the file has and the server lacks */
-bool check_replay(struct visit *visit, char **facts);
 
 /* --- check_access.c: what the access rules permit, feature by feature --- */
 

@@ -6,6 +6,7 @@
 #include "base/exitcode.h"
 #include "base/log.h"
 #include "doctor/checks.h"
+#include "doctor/rows.h"
 #include "lock/votes.h"
 
 struct doctor {
@@ -33,13 +34,12 @@ print_new(struct doctor *doctor)
 static void
 examine_server(struct visit *visit)
 {
-	bool is_node;
+	bool is_usable = check_contact_begin(visit) && check_server(visit);
 
-	if (check_contact_begin(visit) && check_server(visit, &is_node) &&
-	    check_contact_writes(visit, is_node) &&
+	if (is_usable && check_contact_writes(visit) &&
 	    (visit->scratch == NULL || check_access(visit)))
 		check_contact_end(visit);
-	if (visit->facts != NULL)
+	if (is_usable)
 		check_replicas(visit);
 	free(visit->facts);
 	visit->facts = NULL;
@@ -64,13 +64,10 @@ examine_endpoint(struct doctor *doctor, const struct endpoint *endpoint)
 	*visit = (struct visit){.enquiry = {.opts = doctor->opts,
 				    .loop = doctor->loop},
 	    .findings = &doctor->findings,
-	    .scratch = scratch,
-	    .save_rules = CHECK_SAVE_RULES};
+	    .scratch = scratch};
 	doctor->findings.subject = endpoint->label;
 	if (endpoint->is_default)
-		findings_add(&doctor->findings, FINDING_WARNING, "server",
-		    "put \"redis = URL\" into /etc/rlockrun.conf",
-		    OPTS_NO_SERVER);
+		rows_judge("default", FINDING_OK, NULL, &doctor->findings);
 	if (endpoint->master != NULL)
 		check_fleet_sentinels(visit, endpoint);
 	enquiry_begin(&visit->enquiry, endpoint, scratch);
@@ -135,9 +132,9 @@ doctor(const struct opts *opts, struct loop *loop)
 	status = findings_status(findings, rest);
 	if (status == EXITCODE_OK)
 		status = servers;
-	if (status == EXITCODE_OK &&
-	    (findings_count(findings, FINDING_WARNING) > 0 ||
-		findings_count(findings, FINDING_ERROR) > 0))
+	if (status == EXITCODE_OK && findings->counts[FINDING_WARNING] +
+					     findings->counts[FINDING_ERROR] >
+					 0)
 		status = EXITCODE_WARNINGS;
 	if (opts->json)
 		findings_print_json(findings, status);

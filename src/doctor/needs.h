@@ -8,11 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "doctor/ask.h"
 #include "lock/claim.h"
 #include "lock/config.h"
 
-/* Stands for the key in the words of a command. */
-#define NEEDS_KEY "\001"
 /* If the doctor is killed, its scratch key expires. */
 #define NEEDS_LIFE_MS "600000"
 
@@ -22,40 +21,40 @@
  * EVALSHA while the server knows the scripts. */
 /* clang-format off */
 #define NEEDS_COMMAND_LIST(X) \
-	X(SET, "set", "SET|" NEEDS_KEY "||PX|" NEEDS_LIFE_MS, CREATES) \
+	X(SET, "set", "SET|" ASK_KEY "||PX|" NEEDS_LIFE_MS, CREATES) \
 	X(SCRIPTS, "eval", "", PLAIN) \
-	X(EVAL, "eval", "EVAL|return 1|1|" NEEDS_KEY, DIRECT) \
-	X(EVALSHA, "evalsha", "EVALSHA|0|1|" NEEDS_KEY, DIRECT) \
+	X(EVAL, "eval", "EVAL|return 1|1|" ASK_KEY, DIRECT) \
+	X(EVALSHA, "evalsha", "EVALSHA|0|1|" ASK_KEY, DIRECT) \
 	X(TIME, "time", "TIME", PLAIN) \
-	X(GET, "get", "GET|" NEEDS_KEY, PLAIN) \
-	X(PTTL, "pttl", "PTTL|" NEEDS_KEY, PLAIN) \
-	X(HMGET, "hmget", "HMGET|" NEEDS_KEY "|f", PLAIN) \
-	X(HSET, "hset", "HSET|" NEEDS_KEY "|f|v|a field without value", PLAIN) \
-	X(HDEL, "hdel", "HDEL|" NEEDS_KEY "|f", PLAIN) \
-	X(PEXPIRE, "pexpire", "PEXPIRE|" NEEDS_KEY "|" NEEDS_LIFE_MS, PLAIN) \
-	X(ZRANGE, "zrange", "ZRANGE|" NEEDS_KEY "|0|0", PLAIN) \
-	X(ZSCORE, "zscore", "ZSCORE|" NEEDS_KEY "|m", PLAIN) \
-	X(ZRANK, "zrank", "ZRANK|" NEEDS_KEY "|m", PLAIN) \
-	X(ZCOUNT, "zcount", "ZCOUNT|" NEEDS_KEY "|0|0", PLAIN) \
-	X(ZCARD, "zcard", "ZCARD|" NEEDS_KEY, PLAIN) \
-	X(ZADD, "zadd", "ZADD|" NEEDS_KEY "|XX|1|m", PLAIN) \
-	X(ZREM, "zrem", "ZREM|" NEEDS_KEY "|m", PLAIN) \
+	X(GET, "get", "GET|" ASK_KEY, PLAIN) \
+	X(PTTL, "pttl", "PTTL|" ASK_KEY, PLAIN) \
+	X(HMGET, "hmget", "HMGET|" ASK_KEY "|f", PLAIN) \
+	X(HSET, "hset", "HSET|" ASK_KEY "|f|v|a field without value", PLAIN) \
+	X(HDEL, "hdel", "HDEL|" ASK_KEY "|f", PLAIN) \
+	X(PEXPIRE, "pexpire", "PEXPIRE|" ASK_KEY "|" NEEDS_LIFE_MS, PLAIN) \
+	X(ZRANGE, "zrange", "ZRANGE|" ASK_KEY "|0|0", PLAIN) \
+	X(ZSCORE, "zscore", "ZSCORE|" ASK_KEY "|m", PLAIN) \
+	X(ZRANK, "zrank", "ZRANK|" ASK_KEY "|m", PLAIN) \
+	X(ZCOUNT, "zcount", "ZCOUNT|" ASK_KEY "|0|0", PLAIN) \
+	X(ZCARD, "zcard", "ZCARD|" ASK_KEY, PLAIN) \
+	X(ZADD, "zadd", "ZADD|" ASK_KEY "|XX|1|m", PLAIN) \
+	X(ZREM, "zrem", "ZREM|" ASK_KEY "|m", PLAIN) \
 	X(ZRANGEBYSCORE, "zrangebyscore", \
-	    "ZRANGEBYSCORE|" NEEDS_KEY "|0|0", PLAIN) \
+	    "ZRANGEBYSCORE|" ASK_KEY "|0|0", PLAIN) \
 	X(ZREMRANGEBYSCORE, "zremrangebyscore", \
-	    "ZREMRANGEBYSCORE|" NEEDS_KEY "|0|0", PLAIN) \
-	X(EXISTS, "exists", "EXISTS|" NEEDS_KEY, PLAIN) \
-	X(HKEYS, "hkeys", "HKEYS|" NEEDS_KEY, PLAIN) \
-	X(SADD, "sadd", "SADD|" NEEDS_KEY "|m", CREATES) \
-	X(SREM, "srem", "SREM|" NEEDS_KEY "|m", PLAIN) \
-	X(SMEMBERS, "smembers", "SMEMBERS|" NEEDS_KEY, PLAIN) \
-	X(LPUSH, "lpush", "LPUSH|" NEEDS_KEY "|e", CREATES) \
-	X(LTRIM, "ltrim", "LTRIM|" NEEDS_KEY "|0|9", PLAIN) \
-	X(LRANGE, "lrange", "LRANGE|" NEEDS_KEY "|0|0", PLAIN) \
-	X(LREM, "lrem", "LREM|" NEEDS_KEY "|0|e", PLAIN) \
-	X(TYPE, "type", "TYPE|" NEEDS_KEY, PLAIN) \
-	X(RPUSH, "rpush", "RPUSH|" NEEDS_KEY "|e", CREATES) \
-	X(BLPOP, "blpop", "BLPOP|" NEEDS_KEY "|0.01", SUCCEEDS) \
+	    "ZREMRANGEBYSCORE|" ASK_KEY "|0|0", PLAIN) \
+	X(EXISTS, "exists", "EXISTS|" ASK_KEY, PLAIN) \
+	X(HKEYS, "hkeys", "HKEYS|" ASK_KEY, PLAIN) \
+	X(SADD, "sadd", "SADD|" ASK_KEY "|m", CREATES) \
+	X(SREM, "srem", "SREM|" ASK_KEY "|m", PLAIN) \
+	X(SMEMBERS, "smembers", "SMEMBERS|" ASK_KEY, PLAIN) \
+	X(LPUSH, "lpush", "LPUSH|" ASK_KEY "|e", CREATES) \
+	X(LTRIM, "ltrim", "LTRIM|" ASK_KEY "|0|9", PLAIN) \
+	X(LRANGE, "lrange", "LRANGE|" ASK_KEY "|0|0", PLAIN) \
+	X(LREM, "lrem", "LREM|" ASK_KEY "|0|e", PLAIN) \
+	X(TYPE, "type", "TYPE|" ASK_KEY, PLAIN) \
+	X(RPUSH, "rpush", "RPUSH|" ASK_KEY "|e", CREATES) \
+	X(BLPOP, "blpop", "BLPOP|" ASK_KEY "|0.01", SUCCEEDS) \
 	X(SETNAME, "client|setname", "CLIENT|SETNAME|rlockrun:doctor", SUCCEEDS) \
 	X(SCAN, "scan", "SCAN|0|COUNT|1", SUCCEEDS) \
 	X(WAIT, "wait", "WAIT|0|1", SUCCEEDS) \
@@ -63,7 +62,7 @@
 	X(ASKING, "asking", "ASKING", DIRECT) \
 	X(CLUSTER_SLOTS, "cluster|slots", "CLUSTER|SLOTS", SUCCEEDS) \
 	X(INFO, "info", "INFO|server", SUCCEEDS) \
-	X(DEL, "del", "DEL|" NEEDS_KEY, PLAIN)
+	X(DEL, "del", "DEL|" ASK_KEY, PLAIN)
 /* clang-format on */
 
 enum needs_trial {

@@ -15,7 +15,7 @@
 
 #define OF_THE_USER "rlockrun.conf"
 
-enum { QUOTED_MAX = 128, NAME_SIZE = 256 };
+enum { NAME_SIZE = 256 };
 
 /* A line that sets an option. */
 struct line {
@@ -126,7 +126,8 @@ refuse_exposed(const struct reading *reading)
 	const struct conf *conf = reading->conf;
 	const char *name = conf->name;
 
-	if (!conf_access_is_readable(&conf->status))
+	if (reading->settings->status != 0 ||
+	    !conf_access_is_readable(&conf->status))
 		return;
 	if (password_file_is_mounted(conf->place.file, &conf->status))
 		log_warnx("%s:%d: %s has a password, and others can read the "
@@ -140,52 +141,33 @@ refuse_exposed(const struct reading *reading)
 }
 
 static void
-check_value(const struct reading *reading, enum option_id id)
-{
-	const char *name = reading->conf->name, *text = reading->conf->value;
-	bool secret = false, quoted = strlen(text) <= QUOTED_MAX;
-	const char *reason = settings_try(id, text, &secret);
-	struct settings *settings = reading->settings;
-	const struct place *place = &reading->conf->place;
-	char url[QUOTED_MAX + sizeof("redis://")];
-	int before = id == OPT_HOOK ? 0 : line_before(reading, id);
-
-	if (secret)
-		secret_note();
-	if (before > 0)
-		settings_fail_at(settings, place,
-		    "%s is set in line %d already", name, before);
-	else if (secret)
-		refuse_exposed(reading);
-	if (reason != NULL && quoted && opts_row_is_server(&opts_table[id]) &&
-	    nearest_url(text, url, sizeof(url)))
-		settings_fail_at(settings, place,
-		    "%s: no scheme (did you mean %s?)", name, url);
-	else if (reason != NULL && quoted && !opts_table[id].secret)
-		settings_fail_at(settings, place, "%s '%s': %s", name, text,
-		    reason);
-	else if (reason != NULL)
-		settings_fail_at(settings, place, "%s: %s", name, reason);
-}
-
-static void
 take_line(struct reading *reading)
 {
 	const struct conf *conf = reading->conf;
+	struct settings *settings = reading->settings;
 	enum option_id id = find_option(conf->name);
+	const struct setting setting = {.name = conf->name,
+	    .text = conf->value,
+	    .origin = conf->origin,
+	    .place = conf->place};
+	int before;
 
 	if (id == OPT_COUNT) {
 		refuse_name(reading);
 		return;
 	}
-	check_value(reading, id);
+	before = id == OPT_HOOK ? 0 : line_before(reading, id);
+	if (before > 0)
+		settings_fail_at(settings, &conf->place,
+		    "%s is set in line %d already", conf->name, before);
+	if (settings_try(settings, id, &setting)) {
+		secret_note();
+		refuse_exposed(reading);
+	}
 	reading->lines = mem_realloc(reading->lines,
 	    (reading->count + 1) * sizeof(*reading->lines));
-	reading->lines[reading->count++] = (struct line){.id = id,
-	    .setting = {.text = conf->value,
-		.origin = conf->origin,
-		.place = conf->place},
-	    .locks = reading->locks};
+	reading->lines[reading->count++] =
+	    (struct line){id, setting, reading->locks};
 }
 
 /* --- a file ---------------------------------------------------------- */

@@ -110,7 +110,8 @@ environment_read_one(struct settings *settings, enum option_id id)
 
 	if (value != NULL && *value != '\0')
 		settings_set(settings, id,
-		    &(struct setting){.text = value,
+		    &(struct setting){.name = name,
+			.text = value,
 			.origin = ORIGIN_ENVIRONMENT});
 }
 

@@ -1,6 +1,10 @@
 /* What --doctor makes of a server's clock, and of what it says of itself. */
 #include "doctor/checks.h"
 
+#include <glob.h>
+#include <stdlib.h>
+
+#include "doctor/rows.h"
 #include "tap.h"
 
 static void
@@ -28,6 +32,32 @@ test_clock(void)
 	ok(!check_contact_offset(&samples).is_known, "no samples");
 }
 
+/* Each heading that a source asks for: what stands behind rows_judge(". */
+static void
+test_headings(const char *path)
+{
+	char line[200], heading[60];
+	FILE *file = fopen(path, "r");
+	const char *at;
+
+	ok(file != NULL, "%s", path);
+	while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
+		const struct row *row = rows_table;
+
+		if ((at = strstr(line, "rows_judge(\"")) == NULL)
+			continue;
+		at += strlen("rows_judge(\"");
+		snprintf(heading, sizeof(heading), "%.*s",
+		    (int)strcspn(at, "\""), at);
+		while (*row->text != '\0' &&
+		       (*row->check != '\0' || strcmp(row->text, heading) != 0))
+			row++;
+		is_text(row->text, heading, "the rows have such a heading");
+	}
+	if (file != NULL)
+		fclose(file);
+}
+
 /* Severity and check of the rows but the good ones, one behind the other. */
 static void
 follows(const char *facts, const char *want, const char *what)
@@ -43,8 +73,8 @@ follows(const char *facts, const char *want, const char *what)
 
 		if (finding->severity == FINDING_OK)
 			continue;
-		if (finding->severity >= FINDING_ERROR)
-			snprintf(row, sizeof(row), "%d", finding->severity);
+		if (finding->severity == FINDING_ERROR)
+			snprintf(row, sizeof(row), "%d", finding->status);
 		else
 			snprintf(row, sizeof(row), "%s",
 			    severities[finding->severity]);
@@ -55,9 +85,9 @@ follows(const char *facts, const char *want, const char *what)
 	findings_fini(&findings);
 }
 
-#define GOOD                                                            \
-	"redis_version:7.0.15\nmajor:7\nmode:standalone\nrole:master\n" \
-	"maxmemory_policy:noeviction\naof_enabled:1\n"                  \
+#define GOOD                                                   \
+	"redis_version:7.0.15\nmode:standalone\nrole:master\n" \
+	"maxmemory_policy:noeviction\naof_enabled:1\n"         \
 	"appendfsync:always\nonline:0\nleft:9000\n"
 
 static void
@@ -77,8 +107,9 @@ test_server(void)
 	follows("role:slave\n" GOOD, "69:reach", "a replica");
 	follows("no_info:x\nno_config:x\n" GOOD, "note:info note:config",
 	    "one that denies INFO and CONFIG");
-	follows("major:4\n" GOOD, "warning:version", "an old one");
-	follows("major:5\n" GOOD, "note:version", "one without access rules");
+	follows("redis_version:4.0.9\n" GOOD, "warning:version", "an old one");
+	follows("redis_version:5.0.14\n" GOOD, "note:version",
+	    "one without access rules");
 	follows("mode:cluster\n" GOOD, "warning:cluster", "a node");
 	follows("in_cluster:1\nmode:cluster\n" GOOD, "", "as it should be");
 	follows("maxmemory_policy:allkeys-lru\n" GOOD, "warning:eviction",
@@ -91,22 +122,22 @@ test_server(void)
 	follows("appendfsync:everysec\n" GOOD, "note:persistence", "late ones");
 	follows("aof_enabled:0\n" GOOD, "warning:persistence", "no file");
 	follows("aof_enabled:0\nabstains:1\n" GOOD, "", "one that abstains");
-	follows("replay_lacks:run SET\nflawed:1\n" GOOD, "69:persistence",
+	follows("replay_lacks:run SET\n" GOOD, "69:persistence",
 	    "a file that would not be replayed");
-	follows("replay_lacks:run SET\nflawed:1\nabstains:1\n" GOOD, "",
+	follows("replay_lacks:run SET\nabstains:1\n" GOOD, "",
 	    "which does not matter if it abstains");
 	follows("aof_enabled:0\nreplay_lacks:run SET\n" GOOD,
 	    "warning:persistence note:replay", "nor could it be later");
 	follows("replay_unknown:x\n" GOOD, "unknown:replay", "not known");
-	follows("renamed:EXEC\nflawed:1\n" GOOD, "note:persistence",
+	follows("renamed:EXEC\n" GOOD, "note:persistence",
 	    "a file that cannot be read again");
-	follows("rewriting:1\nflawed:1\n" GOOD, "note:persistence",
+	follows("rewriting:1\n" GOOD, "note:persistence",
 	    "a file that is being written");
-	follows("aof_last_bgrewrite_status:err\nflawed:1\n" GOOD,
-	    "note:persistence", "a file that could not be written");
-	follows("no-appendfsync-on-rewrite:yes\nflawed:1\n" GOOD,
-	    "warning:persistence", "a file that is not synced meanwhile");
-	follows("no-appendfsync-on-rewrite:yes\nflawed:1\n"
+	follows("aof_last_bgrewrite_status:err\n" GOOD, "note:persistence",
+	    "a file that could not be written");
+	follows("no-appendfsync-on-rewrite:yes\n" GOOD, "warning:persistence",
+	    "a file that is not synced meanwhile");
+	follows("no-appendfsync-on-rewrite:yes\n"
 		"appendfsync:everysec\n" GOOD,
 	    "note:persistence", "nor otherwise");
 	follows("aof_last_write_status:err\n" GOOD, "warning:disk",
@@ -158,6 +189,12 @@ test_words(void)
 int
 main(void)
 {
+	glob_t sources;
+
+	glob("src/doctor/check_*.c", 0, NULL, &sources);
+	for (size_t i = 0; i < sources.gl_pathc; i++)
+		test_headings(sources.gl_pathv[i]);
+	globfree(&sources);
 	test_server();
 	test_words();
 	test_clock();

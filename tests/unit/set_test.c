@@ -169,7 +169,8 @@ test_releases(void)
 	release(0);
 	is_int(set.state, LOCK_RELEASING, "no release is answered: it waits");
 	ok(!set.answered, "  no server answers");
-	is_text(set.error, "no majority of 3 servers: ; ; ", "  it is said why");
+	is_text(set.error, "no majority of 3 servers: ; ; ",
+	    "  it is said why");
 	set.locks[0].state = set.locks[1].state = AT_DONE;
 	set_step(&set);
 	ok(set.answered, "  until two of three have");
