@@ -67,8 +67,12 @@ find_archive = $(shell $(CC) -r -nostdlib -o /dev/null $(filter -L%,$(HIREDIS_LI
 HIREDIS_TAKEN = $(eval HIREDIS_TAKEN := $$(or \
 	$$(filter shared,$$(or $$(HIREDIS),$$(VARIANT:faults=shared))),$$(find_archive),$$(if \
 	$$(HIREDIS),$$(error HIREDIS=static, but the linker finds no libhiredis.a),shared)))$(HIREDIS_TAKEN)
-OPENSSL_TAKEN = $(if $(filter static,$(VARIANT)),static build,$(if \
+OPENSSL_TAKEN = $(if $(filter static,$(VARIANT)),static build$(PATCHES),$(if \
 	$(filter linked,$(TLS)),linked,loaded when a URL asks for TLS))
+# Of OpenSSL in `make static`: a mirror may lack Debian's patches.
+PATCHES = $(eval PATCHES := $$(shell sed -n "s/^openssl: Debian's openssl \([^,]*\),.*/, patches of Debian \1/p; \
+	s/^openssl: .*, without the patches .*/, without patches of Debian/p" \
+	$$(LIBRARIES)/licences/VERSIONS 2>/dev/null))$(PATCHES)
 # dlopen(3) and threads, before glibc 2.34.
 LIBS = $(if $(filter static,$(HIREDIS_TAKEN)),$(HIREDIS_LIBS:-lhiredis=$(HIREDIS_ARCHIVE)),$(HIREDIS_LIBS)) \
 	$(if $(filter linked,$(TLS)),$(call pkg,--libs,libssl libcrypto)) -ldl -lpthread
@@ -86,7 +90,7 @@ LIBS := $(addprefix $(LIBRARIES)/lib/lib,hiredis.a ssl.a crypto.a)
 STAMP := $(LIBRARIES)/stamp
 endif
 
-DIALECT = -std=c11 -D_GNU_SOURCE -DRLOCKRUN_VERSION='"$(VERSION)"' \
+DIALECT = -std=c11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -D_TIME_BITS=64 -DRLOCKRUN_VERSION='"$(VERSION)"' \
 	-DRLOCKRUN_HIREDIS='"$(HIREDIS_TAKEN) library"' -DRLOCKRUN_OPENSSL='"$(OPENSSL_TAKEN)"' \
 	-Isrc $(HIREDIS_CFLAGS)
 ALL_CFLAGS = $(DIALECT) -MMD -MP -Wall -Wextra -Wshadow -Wconversion -Wformat=2 \

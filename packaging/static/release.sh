@@ -22,6 +22,9 @@
 # LIBRARIES is the folder that packaging/static/libraries.sh made. With ARCH
 # it is for that architecture, whose compiler is in build/cross/ARCH. Without LIBRARIES
 # it only checks the tools and the clock, so that nothing is compiled in vain.
+#
+# A library that was built without Debian's patches may lack fixes: it is refused unless
+# UNPATCHED names it.
 set -eu
 cd "$(dirname "$0")/../.."
 version=${1:?usage: packaging/static/release.sh VERSION [LIBRARIES [ARCH]]}
@@ -40,6 +43,12 @@ export SOURCE_DATE_EPOCH
 [ "${2-}" ] || exit 0
 
 libraries=$(realpath "$2")
+for library in $(sed -n 's/^\([a-z]*\): .*, without the patches of .*/\1/p' "$libraries/licences/VERSIONS"); do
+	case " ${UNPATCHED-} " in
+	*" $library "*) ;;
+	*) fail "$library was built without Debian's patches and may lack fixes (UNPATCHED=$library releases it)" ;;
+	esac
+done
 arch=${3-}
 machine=$(uname -m) musl=/
 if [ "$arch" ]; then

@@ -36,9 +36,11 @@ echo "$described" | awk -v version="$version" \
 	-v created="$(date -ud "@$SOURCE_DATE_EPOCH" +%Y-%m-%dT%H:%M:%SZ)" \
 	-v unique="$(echo "$described" | sha256sum | cut -c 1-32)" '
 	BEGIN {
-		licence["rlockrun"] = licence["musl"] = "MIT"
-		licence["openssl"] = "Apache-2.0"
-		licence["hiredis"] = "BSD-3-Clause"
+		supplier["rlockrun"] = "Organization: The rlockrun authors"
+		supplier["openssl"] = supplier["hiredis"] = supplier["musl"] = "Organization: Debian"
+		licences["musl"] = "MIT"
+		licences["openssl"] = "Apache-2.0"
+		licences["hiredis"] = "BSD-3-Clause"
 		print "{"
 		print "  \"spdxVersion\": \"SPDX-2.3\","
 		print "  \"dataLicense\": \"CC0-1.0\","
@@ -54,16 +56,17 @@ echo "$described" | awk -v version="$version" \
 	function sha256(sum) {
 		return "\"checksums\": [{\"algorithm\": \"SHA256\", \"checksumValue\": \"" sum "\"}]"
 	}
-	function package(id, name, version, more) {
+	function package(id, name, version, licence, more) {
 		print separator "    {"
 		print "      \"SPDXID\": \"SPDXRef-" id "\","
 		print "      \"name\": \"" name "\","
 		print "      \"versionInfo\": \"" version "\","
 		if (more) print "      " more ","
 		print "      \"downloadLocation\": \"NOASSERTION\","
+		print "      \"supplier\": \"" supplier[name] "\","
 		print "      \"filesAnalyzed\": false,"
-		print "      \"licenseConcluded\": \"" licence[name] "\","
-		print "      \"licenseDeclared\": \"" licence[name] "\","
+		print "      \"licenseConcluded\": \"" licence "\","
+		print "      \"licenseDeclared\": \"" licence "\","
 		print "      \"copyrightText\": \"NOASSERTION\""
 		printf "    }"
 		separator = ",\n"
@@ -76,7 +79,10 @@ echo "$described" | awk -v version="$version" \
 	/^rlockrun-/ {
 		own = $1
 		sub(/\.tar\.gz$/, "", own)
-		package(own, "rlockrun", version, "\"packageFileName\": \"" $1 "\", " sha256($2))
+		gsub(/_/, "-", own) # an id has letters, digits, . and -
+		# As in packages.sh: an archive has the libraries in its program.
+		package(own, "rlockrun", version, source ? "MIT AND Apache-2.0 AND BSD-3-Clause" : "MIT",
+			"\"packageFileName\": \"" $1 "\", " sha256($2))
 		relate("DOCUMENT", "DESCRIBES", own)
 		if (source) relate(own, "GENERATED_FROM", source)
 		else source = own
@@ -94,16 +100,20 @@ echo "$described" | awk -v version="$version" \
 			print "sbom.sh: no version in: " $0 | "cat >&2"
 			exit failed = 1
 		}
-		more = ""
+		more = purl = ""
 		if (match($0, /SHA256 [0-9a-f]+/)) more = sha256(substr($0, RSTART + 7, RLENGTH - 7)) ", "
 		if ($2 == "Debian\047s") {
 			coded = stated
 			gsub(/\+/, "%2B", coded)
-			more = more "\"externalRefs\": [{\"referenceCategory\": \"PACKAGE-MANAGER\", " \
-				"\"referenceType\": \"purl\", \"referenceLocator\": \"pkg:deb/debian/" name "@" coded "?arch=source\"}], "
+			purl = "pkg:deb/debian/" name "@" coded "?arch=source"
+		} else {
+			supplier[name] = "NOASSERTION"
+			purl = "pkg:generic/" name "@" stated
 		}
+		more = more "\"externalRefs\": [{\"referenceCategory\": \"PACKAGE-MANAGER\", " \
+			"\"referenceType\": \"purl\", \"referenceLocator\": \"" purl "\"}], "
 		gsub(/["\\]/, "\\\\&", from)
-		package(id[$0], name, stated, more "\"sourceInfo\": \"" from "\"")
+		package(id[$0], name, stated, licences[name], more "\"sourceInfo\": \"" from "\"")
 	}
 	{ relate(own, "STATIC_LINK", id[$0]) }
 	END {

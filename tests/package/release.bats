@@ -9,8 +9,10 @@ load ../helpers/manual
 
 # build_release FOLDER [VARIABLE=VALUE...]: in a clone of what is committed, at the
 # time AT. That is not for libraries: dpkg-source cannot set times under faketime.
+# A mirror may lack Debian's patches.
 build_release() {
-	local make=(env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -C "$1" --no-print-directory)
+	local make=(env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -C "$1" --no-print-directory
+		UNPATCHED='openssl hiredis')
 	git clone -q "$ROOT" "$1" &&
 		"${make[@]}" libraries "${@:2}" >&2 &&
 		${AT:+faketime "$AT"} "${make[@]}" release "${@:2}"
@@ -75,6 +77,37 @@ teardown() { end_test; }
 	grep -q 'Rich Felker' "$name/share/doc/rlockrun/licences/musl"
 	# Nothing says where it was built.
 	run -1 grep -rl -e "$BATS_FILE_TMPDIR" -e "$ROOT" "$name"
+}
+
+@test "make release: a library without its patches is refused, unless it is named" {
+	mkdir -p "libraries/licences"
+	echo "openssl: openssl_3.0.22.orig.tar.gz, SHA256 0, without the patches of Debian's 1" >libraries/licences/VERSIONS
+	run -1 "$ROOT/packaging/static/release.sh" 0 libraries
+	[[ $output == "release.sh: openssl was built without Debian's patches and may lack fixes (UNPATCHED=openssl releases it)" ]]
+	UNPATCHED=hiredis run -1 "$ROOT/packaging/static/release.sh" 0 libraries
+	[[ $output == *UNPATCHED=openssl* ]]
+}
+
+@test "make release: the bill of materials is one by SPDX 2.3" {
+	run -0 /usr/bin/python3 - "$build/rlockrun-$version.spdx.json" <<-'END'
+		import json, re, sys
+		with open(sys.argv[1], encoding="utf-8") as file:
+		    document = json.load(file)
+		packages = document["packages"]
+		ids = {package["SPDXID"] for package in packages} | {document["SPDXID"]}
+		assert len(ids) == len(packages) + 1 >= 6
+		for package in packages:
+		    assert re.fullmatch(r"SPDXRef-[A-Za-z0-9.-]+", package["SPDXID"]), package
+		    assert re.fullmatch(r"NOASSERTION|Organization: .+", package["supplier"]), package
+		    assert package["licenseDeclared"] and package["downloadLocation"], package
+		    if "packageFileName" not in package:
+		        locator = package["externalRefs"][0]["referenceLocator"]
+		        assert re.fullmatch(r"pkg:(deb/debian|generic)/[a-z]+@[^@ ]+", locator), package
+		archive = next(package for package in packages if "-linux-" in package["SPDXID"])
+		assert archive["licenseDeclared"] == "MIT AND Apache-2.0 AND BSD-3-Clause"
+		for relation in document["relationships"]:
+		    assert {relation["spdxElementId"], relation["relatedSpdxElement"]} <= ids
+	END
 }
 
 @test "make release: the bill of materials has the versions of the sources" {
