@@ -18,7 +18,8 @@ class Player:
         """(what of the simulation and the unit tests fails on the program as it is, seconds).
         A suite is looked at when one of its tests fails."""
         self.must_build(units_of(storey))
-        simulated = self.sandbox.simulate(1, LATER, self.sandbox.scenes())
+        histories = LATER if storey in SIMULATED else SOON
+        simulated = self.sandbox.simulate(1, histories, self.sandbox.scenes())
         if simulated.failure:
             return [("the program as it is", simulated.failure)], simulated.seconds
         outcome = self.sandbox.run(units_of(storey), LIMIT_S, go_on=True)
