@@ -42,6 +42,7 @@ SANITIZE := -fno-omit-frame-pointer -fno-sanitize-recover=all -fsanitize=address
 
 FLAGS_release = $(FORTIFY)
 FLAGS_asan := $(SANITIZE)
+FLAGS_tsan := -fno-omit-frame-pointer -fsanitize=thread
 FLAGS_fuzz := $(SANITIZE),fuzzer-no-link
 FLAGS_analyze := -fanalyzer
 # The counters are memory shared with the file, so a process that is killed counts.
@@ -53,6 +54,7 @@ FLAGS_faults := -fno-inline -fno-optimize-sibling-calls
 # gcc notes for i386 that the alignment of 64-bit atomics differs from that of gcc 10.
 FLAGS_static = -fno-pie -ffile-prefix-map=$(CURDIR)=. $(if $(filter i386,$(OTHER)),-Wno-psabi)
 LINK_asan := $(SANITIZE)
+LINK_tsan := -fsanitize=thread
 # Not position-independent: relocating OpenSSL's tables would take a fifth of a run.
 LINK_static := -static -no-pie
 LINK_fuzz := $(SANITIZE),fuzzer
@@ -253,6 +255,11 @@ check-asan: ## check with address and undefined behaviour sanitizers (clang)
 	@packaging/deps.sh check fuzz
 	@$(MAKE) --no-print-directory VARIANT=asan CC=$(CLANG) check
 
+check-tsan: ## the thread that writes files, with the thread sanitizer (clang)
+	@packaging/deps.sh check fuzz
+	@TESTS='tests/unit/writer_test.c tests/cli/log.bats tests/cli/metrics.bats' \
+	    $(MAKE) --no-print-directory VARIANT=tsan CC=$(CLANG) check
+
 check-valgrind: ## unit tests and a choice of tests of the suites, under valgrind
 	@packaging/deps.sh check valgrind
 	@$(MAKE) $(PARALLEL) -s VARIANT=valgrind valgrind-run
@@ -413,6 +420,7 @@ $(B)/bench/%: tests/bench/%.c
 # Of the suites: sanitizers and counters are for the program.
 $(B)/helpers/%: FLAGS_$(VARIANT) =
 $(B)/helpers/%: LINK_asan =
+$(B)/helpers/%: LINK_tsan =
 $(B)/helpers/%: LINK_coverage =
 $(B)/helpers/%: tests/helpers/%.c
 	@mkdir -p $(@D)
@@ -527,7 +535,7 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1 /p' Makefile | while read -r target text; do \
 	    printf '  %-14s %s\n' "$$target" "$$text"; done
 
-.PHONY: FORCE all static install uninstall demo check check-asan coverage check-valgrind valgrind-run check-static check-matrix check-machines check-packages night fuzz fuzz-run fuzz-merge fuzz-merge-run faults faults-selftest mutants chaos soak soak-selftest bench bench-plot \
+.PHONY: FORCE all static install uninstall demo check check-asan check-tsan coverage check-valgrind valgrind-run check-static check-matrix check-machines check-packages night fuzz fuzz-run fuzz-merge fuzz-merge-run faults faults-selftest mutants chaos soak soak-selftest bench bench-plot \
 	model sim sim-selftest tables differential fmt lint $(LINTS) \
 	objects libraries unit helpers trusted dist release release-all image sign deb site clean help $(FUZZ:%=%.run) $(FUZZ:%=%.merge)
 .SECONDARY:
