@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "admin/look.h"
+#include "admin/query.h"
 #include "base/exitcode.h"
 #include "lock/answer.h"
 #include "lock/request.h"
@@ -47,7 +48,7 @@ extend(struct client *client, const struct key_names *keys, const char *token,
 	bool ours, replied;
 
 	if (left_ms < ms) {
-		request_lengthen(&request, keys, token, ms);
+		query_lengthen(&request, keys, token, ms);
 		client->enquiry.replicas = client->opts->lock.replicas;
 		replied = client_ask(client, request.command.script,
 		    request.argv, read_renewed, &ours);

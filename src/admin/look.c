@@ -9,7 +9,6 @@
 #include "admin/notes.h"
 #include "base/clock.h"
 #include "base/escape.h"
-#include "base/json.h"
 #include "base/mem.h"
 #include "base/moment.h"
 #include "lock/claim.h"
@@ -216,10 +215,9 @@ print_line(const char *title, const char *format, ...)
 	char *text, *escaped;
 
 	va_start(arguments, format);
-	if (vasprintf(&text, format, arguments) == -1)
-		text = NULL;
+	text = mem_vprintf(format, arguments);
 	va_end(arguments);
-	escaped = escape_text(text != NULL ? text : "", ESCAPE_TEXT);
+	escaped = escape_text(text, ESCAPE_TEXT);
 	printf("%-9s %s\n", title, escaped);
 	free(escaped);
 	free(text);
@@ -391,176 +389,4 @@ look_print(const struct look *look, const struct client *client)
 	print_queue(look);
 	notes_print(look);
 	fflush(stdout);
-}
-
-/* --- JSON ------------------------------------------------------------- */
-
-/* The record of a holder; all null for another client. */
-static void
-json_holder_record(const struct look_holder *holder)
-{
-	const struct holder *who = &holder->who;
-
-	if (!holder_is_known(who)) {
-		printf(",\"host\":null,\"pid\":null,\"user\":null,"
-		       "\"label\":null,\"command\":null,"
-		       "\"since_ms\":null,\"held_ms\":null,"
-		       "\"ended\":null,\"hold\":null,\"paused\":null,"
-		       "\"replaceable\":null");
-		return;
-	}
-	json_text(stdout, "host", who->host);
-	json_number(stdout, "pid", who->pid);
-	json_text(stdout, "user", who->user);
-	json_text_if_any(stdout, "label", who->label);
-	json_text_if_any(stdout, "command", holder->command);
-	json_integer(stdout, "since_ms", holder->since_ms > 0,
-	    holder->since_ms);
-	json_integer(stdout, "held_ms", who->held_ms >= 0, who->held_ms);
-	json_bool(stdout, "ended", who->state == HOLDER_ENDED);
-	json_bool(stdout, "hold", holder_has_end(who));
-	json_bool(stdout, "paused", who->state == HOLDER_PAUSED);
-	json_bool(stdout, "replaceable", who->replaceable);
-}
-
-static void
-json_holders(const struct look *look)
-{
-	int64_t unused = look->permits - look->count;
-
-	if (look->kind == '\0')
-		printf(",\"kind\":null");
-	else
-		json_text(stdout, "kind",
-		    look->kind == 'x'	? "exclusive"
-		    : look->kind == 's' ? "shared"
-					: "permits");
-	json_integer(stdout, "count", true, look->count);
-	json_integer(stdout, "permits", look->permits > 0, look->permits);
-	json_integer(stdout, "free", look->permits > 0,
-	    unused > 0 ? unused : 0);
-	printf(",\"holders\":[");
-	for (size_t i = 0; i < look->listed; i++) {
-		const struct look_holder *holder = &look->holders[i];
-
-		printf("%s{\"token\":", i > 0 ? "," : "");
-		json_string(stdout, holder->token, JSON_WHOLE);
-		json_integer(stdout, "ttl_ms", holder->who.left_ms >= 0,
-		    holder->who.left_ms);
-		json_number(stdout, "fence", holder->fence);
-		json_holder_record(holder);
-		printf("}");
-	}
-	printf("]");
-}
-
-static void
-json_queue(const struct look *look)
-{
-	printf(",\"queue\":[");
-	for (size_t i = 0; i < look->queued; i++) {
-		const struct look_waiter *waiter = &look->queue[i];
-
-		printf("%s{\"place\":%zu", i > 0 ? "," : "", i + 1);
-		json_text(stdout, "host", waiter->host);
-		json_number(stdout, "pid", waiter->pid);
-		json_text(stdout, "id", waiter->id);
-		json_integer(stdout, "waiting_ms", true, waiter->waiting_ms);
-		printf("}");
-	}
-	printf("]");
-}
-
-static void
-json_run(const struct look_run *run)
-{
-	printf("{\"running\":%s", look_run_is_on(run) ? "true" : "false");
-	json_text(stdout, "host", run->who.host);
-	json_number(stdout, "pid", run->who.pid);
-	json_text(stdout, "user", run->who.user);
-	json_text_if_any(stdout, "label", run->who.label);
-	json_integer(stdout, "start_ms", true, run->start_ms);
-	json_integer(stdout, "end_ms", run->end_ms > 0, run->end_ms);
-	json_integer(stdout, "status", run->status != -1, run->status);
-	json_text_if_any(stdout, "reason", run->reason);
-	json_integer(stdout, "waited_ms", run->waited_ms >= 0, run->waited_ms);
-	json_number(stdout, "fence", run->fence);
-	printf("}");
-}
-
-static void
-json_history(const struct look *look)
-{
-	const struct look_success *success = &look->success;
-
-	printf(",\"last_run\":");
-	if (look->last.exists)
-		json_run(&look->last);
-	else
-		printf("null");
-	printf(",\"last_success\":");
-	if (success->end_ms > 0) {
-		printf("{\"end_ms\":%" PRId64, success->end_ms);
-		json_text(stdout, "host", success->host);
-		json_number(stdout, "fence", success->fence);
-		printf("}");
-	} else {
-		printf("null");
-	}
-	json_integer(stdout, "expect_ms", look->expect_ms > 0, look->expect_ms);
-	json_integer(stdout, "expect_since_ms",
-	    look->expect_ms > 0 && look->expect_since_ms > 0,
-	    look->expect_since_ms);
-}
-
-static void
-json_problems(const struct look *look)
-{
-	printf(",\"problems\":[");
-	for (size_t i = 0; i < look->problem_count; i++) {
-		const struct look_problem *problem = &look->problems[i];
-		char *text = mem_printf("%s: %s", problem->key, problem->error);
-
-		printf("%s", i > 0 ? "," : "");
-		json_string(stdout, text, JSON_WHOLE);
-		free(text);
-	}
-	printf("]");
-}
-
-void
-look_print_json(const struct look *look, const struct client *client,
-    const char *key)
-{
-	const struct opts *opts = client->opts;
-
-	printf("{\"held\":%s", look->kind != '\0' ? "true" : "false");
-	json_text(stdout, "name", key + strlen(opts->prefix));
-	json_text(stdout, "key", key);
-	json_text(stdout, "server", way_label(client->enquiry.server));
-	json_integer(stdout, "db", true, client->endpoint->db);
-	json_text(stdout, "prefix", opts->prefix);
-	json_integer(stdout, "ttl_ms", look->left_ms >= 0, look->left_ms);
-	json_number(stdout, "fence", look->fence);
-	json_holders(look);
-	json_integer(stdout, "nested", true, look->nested);
-	json_bool(stdout, "outer_ended", look->released);
-	json_integer(stdout, "waiting", look->waiting >= 0, look->waiting);
-	if (opts->action == OPTS_STATUS)
-		json_queue(look);
-	if (opts->action == OPTS_STATUS || opts->action == OPTS_HISTORY ||
-	    opts->all) {
-		json_history(look);
-		notes_print_json(look);
-	}
-	if (opts->action == OPTS_HISTORY) {
-		printf(",\"runs\":[");
-		for (size_t i = 0; i < look->run_count; i++) {
-			printf("%s", i > 0 ? "," : "");
-			json_run(&look->runs[i]);
-		}
-		printf("]");
-	}
-	json_problems(look);
-	printf("}\n");
 }

@@ -1,5 +1,4 @@
-/* What a server shows of one lock: for people, and as one line of JSON (JSON
- * in rlockrun-locks(7)). */
+/* What a server shows of one lock, in words for people. */
 #ifndef LOOK_H
 #define LOOK_H
 
@@ -66,10 +65,7 @@ bool look_run_has_failed(const struct look_run *run);
 void look_describe_place(const struct client *client, const char *server,
     char *text, size_t size);
 
-/* Print to stdout; ferror(3) shows whether that could be written. */
+/* Prints to stdout; ferror(3) shows whether that could be written. */
 void look_print(const struct look *look, const struct client *client);
-/* As one line, with the members that the action shows. */
-void look_print_json(const struct look *look, const struct client *client,
-    const char *key);
 
 #endif

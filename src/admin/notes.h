@@ -8,7 +8,5 @@
 
 /* To stdout, a line for each, the newest first. */
 void notes_print(const struct look *look);
-/* As members of a JSON object: skips, last_pause, last_order, last_force. */
-void notes_print_json(const struct look *look);
 
 #endif

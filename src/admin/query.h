@@ -144,6 +144,10 @@ void query_look(struct request *request, const struct key_names *keys,
 void query_nested(struct request *request, const struct key_names *keys,
     const char *token);
 
+/* Lengthens the lease of an exclusive lock that has this token. */
+void query_lengthen(struct request *request, const struct key_names *keys,
+    const char *token, int64_t ms);
+
 /* Notes until when the pause with that token lasts. */
 void query_pause(struct request *request, const struct key_names *keys,
     const char *token, int64_t left_ms);

@@ -114,7 +114,7 @@ has_slot_moved(struct search_item *item)
 		return false;
 	redirect = cluster_redirect(error, &to);
 	if (redirect == CLUSTER_MOVED &&
-	    enquiry_has_node(&client->enquiry, &to))
+	    enquiry_find_node(&client->enquiry, &to) != -1)
 		return true;
 	if (redirect == CLUSTER_NONE && strncmp(error, "TRYAGAIN", 8) != 0)
 		return false;
@@ -162,6 +162,34 @@ look_at_all(struct search_item *items, size_t count)
 	       client->failure == ENDING_NOT_A_LOCK;
 }
 
+char *
+search_key_of(const char *helper)
+{
+	const char *end = strrchr(helper, ':');
+	size_t length = strlen(helper);
+	size_t tagged = sizeof(":rlkt:x") - 1;
+	size_t plain = sizeof("}:rlk:x") - 1;
+	char *key = NULL, *same;
+
+	if (end == NULL || end[1] == '\0' || end[2] != '\0')
+		return NULL;
+	if (length >= tagged &&
+	    strncmp(helper + length - tagged, ":rlkt:", tagged - 1) == 0)
+		key = strndup(helper, length - tagged);
+	else if (length > plain && *helper == '{' &&
+		 strncmp(helper + length - plain, "}:rlk:", plain - 1) == 0)
+		key = strndup(helper + 1, length - plain - 1);
+	if (key == NULL)
+		return NULL;
+	same = key_helper(key, end[1]);
+	if (strcmp(same, helper) != 0) {
+		free(key);
+		key = NULL;
+	}
+	free(same);
+	return key;
+}
+
 /* The lock that the helper key belongs to, if it may be shown: to be freed. The
  * globs are matched as bytes: no locale is set. */
 static char *
@@ -169,7 +197,7 @@ find_lock(const struct search *search, const char *helper)
 {
 	const struct opts *opts = search->client->opts;
 	size_t length = strlen(opts->prefix);
-	char *key = key_of_helper(helper);
+	char *key = search_key_of(helper);
 	bool matches = false;
 
 	if (key != NULL && strncmp(key, opts->prefix, length) == 0) {
@@ -226,35 +254,31 @@ read_page(void *arg, const struct value *value)
 }
 
 static int
-search_page(struct search *search)
+search_server(struct search *search)
 {
 	bool may_be_free = search->client->opts->all || search->on_key != NULL;
 	const char *pattern = may_be_free ? "*:rlk*:[iqr]" : "*:rlk*:[iq]";
-	const char *argv[] = {"SCAN", search->cursor, "MATCH", pattern, "COUNT",
-	    PAGE, NULL};
-	bool found = client_ask(search->client, NULL, argv, read_page, search);
-
-	found = found && look_at_page(search);
-	for (char **key = search->found; key != NULL && *key != NULL; key++)
-		free(*key);
-	free(search->found);
-	search->found = NULL;
-	if (!found)
-		return client_report_failure(search->client);
-	return search->on_page != NULL ? search->on_page(search->arg)
-				       : EXITCODE_OK;
-}
-
-static int
-search_server(struct search *search)
-{
 	int result;
 
 	search->cursor = mem_strdup("0");
-	do
-		result = search_page(search);
-	while (result == EXITCODE_OK && strcmp(search->cursor, "0") != 0 &&
-	       !search->enough);
+	do {
+		const char *argv[] = {"SCAN", search->cursor, "MATCH", pattern,
+		    "COUNT", PAGE, NULL};
+		bool found =
+		    client_ask(search->client, NULL, argv, read_page, search) &&
+		    look_at_page(search);
+
+		for (char **key = search->found; key != NULL && *key != NULL;
+		     key++)
+			free(*key);
+		free(search->found);
+		search->found = NULL;
+		result = !found ? client_report_failure(search->client)
+			 : search->on_page != NULL
+			     ? search->on_page(search->arg)
+			     : EXITCODE_OK;
+	} while (result == EXITCODE_OK && strcmp(search->cursor, "0") != 0 &&
+		 !search->enough);
 	free(search->cursor);
 	return result;
 }

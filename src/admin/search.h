@@ -37,6 +37,10 @@ struct search {
 /* The exit code; the reason is reported. May be repeated. */
 int search_run(struct search *search);
 
+/* The key that has this helper, to be freed: key_helper the other way round.
+ * NULL when it is not the helper of any. Dies when memory is out. */
+char *search_key_of(const char *helper);
+
 /* Asks a cluster for its primaries, which become the nodes of the enquiry.
  * False after a failure. */
 bool search_nodes(struct client *client);

@@ -63,8 +63,8 @@ static int
 print_text(const struct opts *opts)
 {
 	enum opts_action action = opts->action;
-	int rc = opts->summary		      ? opts_help_print_summary()
-		 : action == OPTS_HELP	      ? opts_help_print()
+	int rc = opts->summary || action == OPTS_HELP
+		     ? opts_help_print(!opts->summary)
 		 : action == OPTS_VERSION     ? print_version()
 		 : action == OPTS_SHOW_CONFIG ? fputs(opts->shown, stdout)
 					      : opts_help_print_dump();
@@ -103,27 +103,6 @@ set_tls(struct program *self)
 		for (size_t j = 0; j < server->host_count; j++)
 			server->hosts[j].tls_context = self->tls_context;
 	}
-}
-
-/* Only what acquires a lock reads signals: it may have to release the lock, and
- * a run has a job to pass them on to. From then on no signal leaves a core.
- *
- * The agents of CI systems end what a cancelled step has left. They find it by
- * a variable in /proc/PID/environ, and only root may read that of a process
- * that is not dumpable. A waiter that they do not find gets the lock later, and
- * starts the deploy that was cancelled. */
-static int
-acquire(struct program *self, struct loop *loop)
-{
-	bool has_tls_key =
-	    self->tls_context != NULL && self->opts.tls_cert != NULL;
-	struct signals signals;
-
-	if (signals_init(&signals) == -1)
-		log_die(EXITCODE_RESOURCE, "cannot read signals");
-	if (self->dumpable && !has_tls_key && !secret_was_here())
-		prctl(PR_SET_DUMPABLE, 1);
-	return run(&self->opts, loop, &self->events, &signals);
 }
 
 static client_command *
@@ -165,12 +144,22 @@ report_failures(struct reread *reread, struct events *events)
 /* A file of certificates that cannot be used is found before anything is asked:
  * with one server, that is after the connection is made, so OpenSSL is loaded
  * meanwhile. While a file blocks, signals must still end us, which are blocked
- * later. */
+ * later.
+ *
+ * Only what acquires a lock reads signals: it may have to release the lock, and
+ * a run has a job to pass them on to. From then on no signal leaves a core.
+ *
+ * The agents of CI systems end what a cancelled step has left. They find it by
+ * a variable in /proc/PID/environ, and only root may read that of a process
+ * that is not dumpable. A waiter that they do not find gets the lock later, and
+ * starts the deploy that was cancelled. */
 static int
 act(struct program *self)
 {
 	const struct opts *opts = &self->opts;
 	struct tls_context *context = self->tls_context;
+	bool has_tls_key = context != NULL && opts->tls_cert != NULL;
+	struct signals signals;
 	struct loop loop;
 	int result;
 
@@ -185,13 +174,18 @@ act(struct program *self)
 	}
 	events_open(&self->events, sinks, opts, &loop, &self->writer);
 	if (opts->action == OPTS_RUN ||
-	    (opts->action == OPTS_HOLD && opts->token == NULL))
-		result = acquire(self, &loop);
-	else if (opts->action == OPTS_DOCTOR)
+	    (opts->action == OPTS_HOLD && opts->token == NULL)) {
+		if (signals_init(&signals) == -1)
+			log_die(EXITCODE_RESOURCE, "cannot read signals");
+		if (self->dumpable && !has_tls_key && !secret_was_here())
+			prctl(PR_SET_DUMPABLE, 1);
+		result = run(opts, &loop, &self->events, &signals);
+	} else if (opts->action == OPTS_DOCTOR) {
 		result = doctor(opts, &loop);
-	else
+	} else {
 		result = client_visit_servers(opts, &loop, &self->events,
 		    command_of(opts));
+	}
 	events_close(&self->events);
 	loop_fini(&loop);
 	return result;

@@ -26,17 +26,22 @@ print_row(const struct table *table, char *const *cells)
 }
 
 void
-table_init(struct table *table, const char *const *titles, size_t columns)
+table_init(struct table *table, const char *titles)
 {
-	*table = (struct table){.columns = columns, .out = stdout};
-	table_add(table, titles);
+	char *rest = table->titles;
+
+	*table = (struct table){.out = stdout};
+	snprintf(table->titles, sizeof(table->titles), "%s", titles);
+	while (rest != NULL && table->columns < TABLE_COLUMNS)
+		table->title[table->columns++] = strsep(&rest, " ");
+	table_add(table);
+	for (size_t i = 0; i < table->columns; i++)
+		table_set(table, table->title[i], table->title[i]);
 }
 
 void
-table_add(struct table *table, const char *const *cells)
+table_add(struct table *table)
 {
-	char **row;
-
 	if (table->rows == TABLE_ROWS && table->out == stdout)
 		table_print(table);
 	if (table->rows == 0)
@@ -46,9 +51,21 @@ table_add(struct table *table, const char *const *cells)
 		table->cell = mem_realloc(table->cell,
 		    table->room * sizeof(*table->cell));
 	}
-	row = table->cell[table->rows++];
 	for (size_t i = 0; i < table->columns; i++)
-		row[i] = escape_text(cells[i], ESCAPE_TEXT);
+		table->cell[table->rows][i] = mem_strdup("-");
+	table->rows++;
+}
+
+void
+table_set(struct table *table, const char *title, const char *text)
+{
+	char **row = table->cell[table->rows - 1];
+
+	for (size_t i = 0; i < table->columns; i++)
+		if (strcmp(table->title[i], title) == 0) {
+			free(row[i]);
+			row[i] = escape_text(text, ESCAPE_TEXT);
+		}
 }
 
 static int
@@ -93,10 +110,4 @@ table_print(struct table *table)
 	table->cell = NULL;
 	table->rows = table->room = 0;
 	fflush(table->out);
-}
-
-const char *
-table_or_dash(const char *text)
-{
-	return *text != '\0' ? text : "-";
 }

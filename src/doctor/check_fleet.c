@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/exitcode.h"
 #include "base/mem.h"
 #include "base/num.h"
 #include "doctor/checks.h"
+#include "doctor/rows.h"
 #include "lock/votes.h"
 #include "redis/info.h"
 #include "redis/reply.h"
@@ -15,95 +15,79 @@
 
 /* --- a cluster -------------------------------------------------------- */
 
-#define REPAIR "redis-cli --cluster check HOST:PORT"
-
-static int64_t
-at_least_0(int64_t number)
-{
-	return number < 0 ? 0 : number;
-}
-
+/* Why that is not known, and where to look for it. */
 static void
-judge_slots(struct findings *findings, const char *info)
+put_unknown(char **facts, const char *error, const char *permit)
 {
-	int64_t assigned = info_number(info, "cluster_slots_assigned");
-	int64_t failing = at_least_0(info_number(info, "cluster_slots_fail"));
-	int64_t suspected =
-	    at_least_0(info_number(info, "cluster_slots_pfail"));
-	int64_t missing = assigned < 0 ? 0 : CLUSTER_SLOTS - assigned;
+	bool is_denied = error != NULL && reply_is(error, "NOPERM");
 
-	if (!info_is(info, "cluster_state", "ok"))
-		findings_add(findings, EXITCODE_UNAVAILABLE, "slots", REPAIR,
-		    "the cluster is down: %" PRId64 " slots have no owner, the "
-		    "owners of %" PRId64 " have failed",
-		    missing, failing);
-	else if (missing > 0 || failing > 0 || suspected > 0)
-		findings_add(findings, FINDING_WARNING, "slots", REPAIR,
-		    "%" PRId64 " slots have no owner, the owners of %" PRId64
-		    " have failed or do not answer: their locks are out of "
-		    "reach",
-		    missing, failing + suspected);
-	else
-		findings_add(findings, FINDING_OK, "slots", NULL,
-		    "all %d are served", CLUSTER_SLOTS);
+	rows_put(facts, "see:%s\n", is_denied ? permit : CHECK_SEE);
+	if (error != NULL)
+		rows_put(facts, "why:%.256s\n", error);
 }
 
-/* what: "the server does not say". */
-static void
-note_unknown(struct findings *findings, const struct question *question,
-    const char *check, const char *what, const char *rule)
-{
-	const char *error = question->error;
-
-	findings_add(findings, FINDING_UNKNOWN, check, CHECK_SEE, "%s%s%.256s",
-	    what, error != NULL ? ": " : "", error != NULL ? error : "");
-	if (error != NULL && reply_is(error, "NOPERM"))
-		findings_set_remedy(findings, "permit %s", rule);
-}
-
+/* A missing number is 0. */
 bool
 check_fleet_slots(struct visit *visit)
 {
-	struct question question = {.argv = QUESTION_WORDS("CLUSTER", "INFO")};
-	bool answered = check_contact_ask(visit, &question, 1);
-	const char *info = value_text(question.value);
+	const struct question *question = visit_ask_one(visit, "CLUSTER|INFO");
+	int64_t assigned, missing, failing, suspected;
+	const char *info;
+	char *facts = NULL;
 
-	if (answered && info != NULL)
-		judge_slots(visit->findings, info);
-	else if (answered)
-		note_unknown(visit->findings, &question, "slots",
-		    "the server does not say which slots are served",
-		    "+cluster|info");
-	enquiry_forget(&question, 1);
-	return answered;
+	if (question == NULL)
+		return false;
+	info = value_text(question->value);
+	assigned = info_number(info, "cluster_slots_assigned");
+	failing = info_number(info, "cluster_slots_fail");
+	suspected = info_number(info, "cluster_slots_pfail");
+	missing = assigned < 0 ? 0 : CLUSTER_SLOTS - assigned;
+	failing = failing < 0 ? 0 : failing;
+	suspected = suspected < 0 ? 0 : suspected;
+	if (info == NULL)
+		put_unknown(&facts, question->error, "permit +cluster|info");
+	else
+		rows_put(&facts, "%s\n", info);
+	rows_put(&facts, "missing:%" PRId64 "\nfailing:%" PRId64 "\n", missing,
+	    failing);
+	rows_put(&facts, "silent:%" PRId64 "\n", failing + suspected);
+	rows_judge("slots", facts, visit->findings);
+	free(facts);
+	return true;
 }
 
 bool
 check_fleet_nodes(struct visit *visit)
 {
-	struct question question = {.argv = QUESTION_WORDS("CLUSTER", "SLOTS")};
-	bool answered = check_contact_ask(visit, &question, 1);
-	bool known =
-	    answered && enquiry_set_nodes(&visit->enquiry, question.value);
+	const struct question *question = visit_ask_one(visit, "CLUSTER|SLOTS");
+	char *facts = NULL;
 
-	if (answered && !known)
-		note_unknown(visit->findings, &question, "primaries",
-		    "the nodes are not known, so they are not examined",
-		    "+cluster|slots");
-	enquiry_forget(&question, 1);
-	return known;
+	if (question == NULL)
+		return false;
+	if (enquiry_set_nodes(&visit->enquiry, question->value))
+		return true;
+	put_unknown(&facts, question->error, "permit +cluster|slots");
+	rows_judge("nodes", facts, visit->findings);
+	free(facts);
+	return false;
 }
 
 /* --- sentinels -------------------------------------------------------- */
 
-enum { ADDRESS_MAX = SENTINEL_HOST_MAX + 8, SENTINELS_ENOUGH = 3 };
+enum { ADDRESS_MAX = SENTINEL_HOST_MAX + 8 };
+
+enum { ADDRESS, STATE, QUORUM, REPLICAS, SENTINEL_ASKED };
+static const char sentinel_asked[SENTINEL_ASKED][40] = {
+    [ADDRESS] = "SENTINEL|get-master-addr-by-name|" VISIT_KEY,
+    [STATE] = "SENTINEL|MASTER|" VISIT_KEY,
+    [QUORUM] = "SENTINEL|CKQUORUM|" VISIT_KEY,
+    [REPLICAS] = "SENTINEL|REPLICAS|" VISIT_KEY,
+};
 
 /* What they say, one after the other. */
 struct poll {
 	const char *master;
-	struct findings *findings;
-	const char *label;	   /* of the one that is asked */
-	char address[ADDRESS_MAX]; /* that the first one named, or empty */
+	char first[ADDRESS_MAX]; /* that is named, or empty */
 	size_t replied;
 };
 
@@ -124,161 +108,119 @@ find_text(const struct value *pairs, const char *name)
 }
 
 static void
-warn_of(const struct poll *poll, const char *text, const char *remedy)
+put_address(char **facts, struct poll *poll, const struct value *value)
 {
-	findings_add(poll->findings, FINDING_WARNING, "sentinels", remedy,
-	    "%.256s: %.512s", poll->label, text);
-}
-
-static void
-note_address(struct poll *poll, const struct value *value)
-{
-	char address[ADDRESS_MAX];
 	struct sentinel_address named;
+	char address[ADDRESS_MAX];
 
-	if (value_is_nil(value)) {
-		warn_of(poll, "it knows no such master",
-		    "check the name in the URL, or add it by SENTINEL MONITOR");
-		return;
-	}
+	rows_put_flag(facts, "no_master", value_is_nil(value));
 	if (!sentinel_read_address(&named, value)) {
-		warn_of(poll, "it names no address of the primary",
-		    "check that it is a sentinel, or take it out of the URL");
+		rows_put_flag(facts, "no_address", true);
 		return;
 	}
 	snprintf(address, sizeof(address), "%s:%d", named.host, named.port);
-	if (poll->address[0] == '\0') {
-		memcpy(poll->address, address, sizeof(address));
-	} else if (strcmp(poll->address, address) != 0) {
-		char text[2 * ADDRESS_MAX + 64];
-
-		snprintf(text, sizeof(text),
-		    "it names %s as the primary, another sentinel %s", address,
-		    poll->address);
-		warn_of(poll, text, NULL);
-		findings_set_remedy(poll->findings,
-		    "if that lasts, SENTINEL RESET %.128s at the one that is "
-		    "wrong",
-		    poll->master);
-	}
+	if (poll->first[0] == '\0')
+		memcpy(poll->first, address, sizeof(address));
+	rows_put(facts, "address:%s\nfirst:%s\n", address, poll->first);
+	rows_put_flag(facts, "differs", strcmp(poll->first, address) != 0);
 }
 
 /* SENTINEL REPLICAS replies with a list of such pairs. */
 static void
 add_known_replicas(struct visit *pattern, const struct value *list)
 {
-	size_t count, all;
 	struct sentinel_address *known;
+	size_t count;
+	int64_t port;
 
 	if (!value_count(list, &count))
 		return;
-	all = pattern->known_count + count;
-	known = mem_alloc((all + 1) * sizeof(*known));
-	if (pattern->known_count > 0)
-		memcpy(known, pattern->known,
-		    pattern->known_count * sizeof(*known));
-	free(pattern->known);
-	pattern->known = known;
 	pattern->has_sentinels = true;
+	known = mem_realloc(pattern->known,
+	    (pattern->known_count + count + 1) * sizeof(*known));
+	pattern->known = known;
+	known += pattern->known_count;
 	for (size_t i = 0; i < count; i++) {
 		const struct value *pairs = value_at(list, i);
 		const char *host = find_text(pairs, "ip");
-		const char *port = find_text(pairs, "port");
-		int64_t number;
+		const char *text = find_text(pairs, "port");
 
-		if (host == NULL || port == NULL ||
-		    num_int(port, 1, UINT16_MAX, &number) == -1)
+		if (host == NULL || text == NULL ||
+		    num_int(text, 1, UINT16_MAX, &port) == -1)
 			continue;
-		known = &pattern->known[pattern->known_count++];
 		snprintf(known->host, sizeof(known->host), "%s", host);
-		known->port = (int)number;
+		known->port = (int)port;
+		known++;
+		pattern->known_count++;
 	}
 }
 
-/* Nor then, mostly, which replicas it knows. */
+/* Puts facts of one sentinel, whose findings are those of all. */
 static void
-note_no_quorum(const struct poll *poll, const char *error)
+ask_sentinel(struct visit *visit, struct poll *poll, struct visit *pattern)
 {
-	bool denied = error != NULL && reply_is(error, "NOPERM");
-
-	findings_add(poll->findings, FINDING_UNKNOWN, "sentinels",
-	    denied ? "permit +sentinel" : "use a sentinel that knows CKQUORUM",
-	    "%.256s: it does not say whether it has a quorum", poll->label);
-}
-
-static void
-ask_sentinel(struct poll *poll, struct visit *visit, struct visit *pattern)
-{
-	struct question questions[] = {{.argv = QUESTION_WORDS("SENTINEL",
-					    "get-master-addr-by-name",
-					    poll->master)},
-	    {.argv = QUESTION_WORDS("SENTINEL", "MASTER", poll->master)},
-	    {.argv = QUESTION_WORDS("SENTINEL", "CKQUORUM", poll->master)},
-	    {.argv = QUESTION_WORDS("SENTINEL", "REPLICAS", poll->master)}};
-	const size_t count = sizeof(questions) / sizeof(*questions);
+	const struct question *questions = visit->questions;
 	const char *flags, *error;
 
-	enquiry_ask(&visit->enquiry, questions, count);
-	error = questions[0].error;
-	if (questions[0].outcome == QUESTION_ANSWERED) {
+	visit->key = poll->master;
+	for (size_t i = 0; i < SENTINEL_ASKED; i++)
+		visit_add(visit, "", sentinel_asked[i]);
+	enquiry_ask(&visit->enquiry, visit->questions, visit->count);
+	if (questions[ADDRESS].outcome == QUESTION_ANSWERED) {
 		poll->replied++;
-		note_address(poll, questions[0].value);
-		flags = find_text(questions[1].value, "flags");
-		if (flags != NULL && strstr(flags, "_down") != NULL)
-			warn_of(poll, "it does not reach the primary",
-			    "check the primary, and the network between them");
-		if (questions[2].outcome == QUESTION_FAILED &&
-		    reply_is(questions[2].error, "NOQUORUM"))
-			warn_of(poll, questions[2].error,
-			    "start the missing sentinels: until then nothing "
-			    "replaces a primary that dies");
-		else if (questions[2].outcome != QUESTION_ANSWERED)
-			note_no_quorum(poll, questions[2].error);
-		add_known_replicas(pattern, questions[3].value);
-	} else if (questions[0].outcome == QUESTION_SILENT) {
-		/* That names the sentinel already. */
-		check_contact_warn(visit, &questions[0], "sentinels");
-	} else if (reply_denies_command(error)) {
-		warn_of(poll, "it is no sentinel", "name sentinels in the URL");
+		put_address(&visit->facts, poll, questions[ADDRESS].value);
+		flags = find_text(questions[STATE].value, "flags");
+		rows_put_flag(&visit->facts, "down",
+		    flags != NULL && strstr(flags, "_down") != NULL);
+		error = questions[QUORUM].error;
+		rows_put(&visit->facts, "quorum:%s\n",
+		    questions[QUORUM].outcome == QUESTION_ANSWERED ? "yes"
+		    : error == NULL				   ? ""
+								   : error);
+		rows_put_flag(&visit->facts, "no_quorum",
+		    error != NULL && reply_is(error, "NOQUORUM"));
+		rows_put_flag(&visit->facts, "denied",
+		    error != NULL && reply_is(error, "NOPERM"));
+		add_known_replicas(pattern, questions[REPLICAS].value);
 	} else {
-		warn_of(poll, error, reply_advise(error));
+		visit_put_failure(&visit->facts, &questions[ADDRESS]);
+		rows_put_flag(&visit->facts, "no_sentinel",
+		    reply_denies_command(questions[ADDRESS].error));
 	}
-	enquiry_forget(questions, count);
 }
 
 void
 check_fleet_sentinels(struct visit *pattern, const struct endpoint *endpoint)
 {
 	struct findings *findings = pattern->findings;
-	struct poll poll = {.master = endpoint->master, .findings = findings};
-	size_t before = findings_count(findings, FINDING_WARNING) +
-			findings_count(findings, FINDING_UNKNOWN);
+	struct poll poll = {.master = endpoint->master};
+	size_t before = findings->count;
+	char *facts = NULL;
 
 	for (size_t i = 0; i < endpoint->host_count; i++) {
-		struct visit one = *pattern;
+		struct visit visit = {.enquiry = pattern->enquiry};
 
-		poll.label = endpoint->hosts[i].label;
-		enquiry_begin(&one.enquiry, &endpoint->hosts[i], NULL);
-		ask_sentinel(&poll, &one, pattern);
-		enquiry_end(&one.enquiry);
+		rows_put(&visit.facts, "sentinel:%s\nmaster:%s\n",
+		    endpoint->hosts[i].label, endpoint->master);
+		enquiry_begin(&visit.enquiry, &endpoint->hosts[i], NULL);
+		ask_sentinel(&visit, &poll, pattern);
+		rows_judge("sentinel", visit.facts, findings);
+		rows_judge("sentinel state", visit.facts, findings);
+		rows_judge("sentinel quorum", visit.facts, findings);
+		visit_end(&visit);
 	}
-	if (findings_count(findings, FINDING_WARNING) +
-		findings_count(findings, FINDING_UNKNOWN) ==
-	    before)
-		findings_add(findings, FINDING_OK, "sentinels", NULL,
-		    "%zu agree on %s", poll.replied, poll.address);
-	if (endpoint->host_count < SENTINELS_ENOUGH)
-		findings_add(findings, FINDING_NOTE, "sentinels",
-		    "name all sentinels in the URL",
-		    "the URL names %zu: a failover needs a majority of at "
-		    "least three",
-		    endpoint->host_count);
+	rows_put_flag(&facts, "agreed", findings->count == before);
+	rows_put(&facts, "replied:%zu\naddress:%s\nnamed:%zu\n", poll.replied,
+	    poll.first, endpoint->host_count);
+	rows_judge("sentinels", facts, findings);
+	rows_judge("sentinels named", facts, findings);
+	free(facts);
 }
 
 /* --- several servers -------------------------------------------------- */
 
 struct fleet {
-	const struct check_identity *list;
+	struct identity *list;
 	size_t count;
 	const struct opts *opts;
 	struct findings *findings;
@@ -287,18 +229,23 @@ struct fleet {
 	bool is_enough;
 };
 
+/* Whether they have the same value. */
 static bool
-is_same(const struct check_identity *a, const struct check_identity *b)
+share(const struct identity *a, const struct identity *b, const char *name)
 {
-	return *a->run_id != '\0' && strcmp(a->run_id, b->run_id) == 0;
+	char value[64];
+
+	info_text(a->facts, name, value, sizeof(value));
+	return *value != '\0' && info_is(b->facts, name, value);
 }
 
 static int64_t
-abstains_for_ms(const struct check_identity *one, const struct opts *opts)
+abstains_for_ms(const struct identity *one, const struct opts *opts)
 {
-	int64_t left_ms = opts->lock.min_uptime_ms - one->uptime_s * 1000;
+	int64_t uptime_s = info_number(one->facts, "uptime_in_seconds");
+	int64_t left_ms = opts->lock.min_uptime_ms - uptime_s * 1000;
 
-	return one->uptime_s < 0 || left_ms <= 0 ? 0 : left_ms;
+	return uptime_s < 0 || left_ms <= 0 ? 0 : left_ms;
 }
 
 /* Of those that reply, each one once, without those that abstain. */
@@ -308,137 +255,75 @@ have_majority(const struct fleet *fleet)
 	size_t votes = 0;
 
 	for (size_t i = 0; i < fleet->count; i++) {
-		const struct check_identity *one = &fleet->list[i];
+		const struct identity *one = &fleet->list[i];
 		size_t j = 0;
 
-		while (j < i && !is_same(&fleet->list[j], one))
+		while (j < i && !share(&fleet->list[j], one, "run_id"))
 			j++;
 		votes += j == i && abstains_for_ms(one, fleet->opts) == 0;
 	}
 	return votes >= votes_majority(fleet->opts->server_count);
 }
 
-static bool
-are_apart(const struct fleet *fleet, const struct check_identity *a,
-    const struct check_identity *b)
-{
-	if (is_same(a, b)) {
-		findings_add(fleet->findings,
-		    fleet->is_enough ? FINDING_WARNING : EXITCODE_USAGE,
-		    "same-server", "name it once",
-		    "%.256s and %.256s are the same server", a->label,
-		    b->label);
-		return false;
-	}
-	if (*a->address != '\0' && strcmp(a->address, b->address) == 0) {
-		findings_add(fleet->findings, FINDING_WARNING, "same-host",
-		    "run them on different machines, which fail apart",
-		    "%.256s and %.256s are on the same host", a->label,
-		    b->label);
-		return false;
-	}
-	return true;
-}
-
-static bool
-are_clocks_alike(const struct fleet *fleet, const struct check_identity *a,
-    const struct check_identity *b)
+static void
+judge_pair(const struct fleet *fleet, const struct identity *a,
+    const struct identity *b)
 {
 	int64_t apart_us = llabs(a->clock.us - b->clock.us);
+	int64_t doubt_us = a->clock.error_us + b->clock.error_us;
+	char one[300], other[300], *facts = NULL;
 
-	if (!a->clock.is_known || !b->clock.is_known ||
-	    apart_us <= CHECK_FAR_US + a->clock.error_us + b->clock.error_us)
-		return true;
-	findings_add(fleet->findings, FINDING_WARNING, "clocks",
-	    "keep them by NTP", "those of %.256s and %.256s differ by %.1f s",
-	    a->label, b->label, (double)apart_us / 1e6);
-	return false;
-}
-
-static bool
-is_old_enough(const struct fleet *fleet, const struct check_identity *one)
-{
-	int64_t left_ms = abstains_for_ms(one, fleet->opts);
-
-	if (left_ms == 0)
-		return true;
-	findings_add(fleet->findings,
-	    fleet->is_enough ? FINDING_WARNING : EXITCODE_UNAVAILABLE, "uptime",
-	    "wait; or --min-uptime 0, if all servers store each write at once",
-	    "%.256s has started %" PRId64 " s ago: it abstains for another "
-	    "%" PRId64 " s",
-	    one->label, one->uptime_s, (left_ms + 999) / 1000);
-	return false;
-}
-
-/* What a server does not say is not as it should be, either. */
-static bool
-is_told(const struct fleet *fleet, const struct check_identity *one,
-    const char *check, const char *what, bool is_known)
-{
-	if (!is_known)
-		findings_add(fleet->findings, FINDING_UNKNOWN, check,
-		    strcmp(what, "time") == 0 ? "permit +time" : "permit +info",
-		    "%.256s does not say its %s", one->label, what);
-	return is_known;
-}
-
-static void
-compare_all(const struct fleet *fleet)
-{
-	bool apart = true, alike = true, old = true;
-
-	for (size_t i = 0; i < fleet->count; i++) {
-		const struct check_identity *one = &fleet->list[i];
-
-		apart &= is_told(fleet, one, "same-server", "run_id",
-		    *one->run_id != '\0');
-		alike &=
-		    is_told(fleet, one, "clocks", "time", one->clock.is_known);
-		old &=
-		    is_told(fleet, one, "uptime", "uptime", one->uptime_s >= 0);
-	}
-	for (size_t i = 0; i < fleet->count; i++)
-		for (size_t j = 0; j < i; j++) {
-			apart &=
-			    are_apart(fleet, &fleet->list[j], &fleet->list[i]);
-			alike &= are_clocks_alike(fleet, &fleet->list[j],
-			    &fleet->list[i]);
-		}
-	for (size_t i = 0; i < fleet->count; i++)
-		old &= is_old_enough(fleet, &fleet->list[i]);
-	if (apart)
-		findings_add(fleet->findings, FINDING_OK, "same-host", NULL,
-		    "no two of them are on the same host");
-	if (alike)
-		findings_add(fleet->findings, FINDING_OK, "clocks", NULL,
-		    "they agree within a second");
-	if (old)
-		findings_add(fleet->findings, FINDING_OK, "uptime", NULL,
-		    "all are up for longer than --min-uptime");
+	info_text(a->facts, "server", one, sizeof(one));
+	info_text(b->facts, "server", other, sizeof(other));
+	rows_put(&facts, "a:%s\nb:%s\n", one, other);
+	rows_put_flag(&facts, "enough", fleet->is_enough);
+	rows_put_flag(&facts, "same", share(a, b, "run_id"));
+	rows_put_flag(&facts, "together", share(a, b, "address"));
+	if (a->clock.is_known && b->clock.is_known &&
+	    apart_us > CHECK_FAR_US + doubt_us)
+		rows_put(&facts, "apart:%.1f\n", (double)apart_us / 1e6);
+	rows_judge("pair", facts, fleet->findings);
+	free(facts);
 }
 
 void
-check_fleet_servers(const struct check_identity *identities, size_t count,
+check_fleet_servers(struct identity *identities, size_t count,
     const struct opts *opts, struct findings *findings)
 {
 	struct fleet fleet = {.list = identities,
 	    .count = count,
 	    .opts = opts,
 	    .findings = findings};
-	size_t all = opts->server_count;
-	bool odd = all % 2 != 0;
+	size_t all = opts->server_count, before;
+	char *facts = NULL;
 
 	if (all < 2)
 		return;
 	findings->subject = "all servers";
 	fleet.is_enough = have_majority(&fleet);
-	findings_add(findings,
-	    odd	       ? FINDING_OK
-	    : all == 2 ? FINDING_WARNING
-		       : FINDING_NOTE,
-	    "majority", odd ? NULL : "name an odd number of servers",
-	    "%zu of %zu servers may fail%s", (all - 1) / 2, all,
-	    odd ? "" : ", as with one server fewer");
-	compare_all(&fleet);
+	rows_put(&facts, "servers:%zu\nspare:%zu\n", all, (all - 1) / 2);
+	rows_put_flag(&facts, "odd", all % 2 != 0);
+	rows_judge("majority", facts, findings);
+	before = findings->count;
+	for (size_t i = 0; i < count; i++) {
+		struct identity *one = &identities[i];
+		int64_t left_ms = abstains_for_ms(one, opts);
+
+		rows_put_flag(&one->facts, "time", one->clock.is_known);
+		rows_put_flag(&one->facts, "enough", fleet.is_enough);
+		if (left_ms > 0)
+			rows_put(&one->facts, "abstains_s:%" PRId64 "\n",
+			    (left_ms + 999) / 1000);
+		rows_judge("voter", one->facts, findings);
+	}
+	for (size_t i = 0; i < count; i++)
+		for (size_t j = 0; j < i; j++)
+			judge_pair(&fleet, &identities[j], &identities[i]);
+	for (size_t i = 0; i < count; i++)
+		rows_judge("voter age", identities[i].facts, findings);
+	/* What a server does not say is not as it should be, either. */
+	for (size_t i = before; i < findings->count; i++)
+		rows_put_flag(&facts, findings->list[i].check, true);
+	rows_judge("voters", facts, findings);
+	free(facts);
 }

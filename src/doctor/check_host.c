@@ -15,99 +15,17 @@
 #include <unistd.h>
 
 #include "base/escape.h"
-#include "base/exitcode.h"
 #include "base/mem.h"
 #include "doctor/checks.h"
 #include "doctor/rows.h"
 #include "job/descendants.h"
 #include "job/process.h"
 
-enum { PROCESSES_SPARE = 16, LINE_MAX_BYTES = 4096 };
-enum { OLDEST_MAJOR = 4, OLDEST_MINOR = 18 };
+enum { LINE_MAX_BYTES = 4096 };
 
 #define SYSLOG_PATH "/dev/log"
 
-/* --- the rows --------------------------------------------------------- */
-
-#define USED "{used} in use, the limit is {most}"
-#define RAISE "raise the limit: ulimit -u, or TasksMax of the unit"
-#define MISSING "cannot be written: {denial}; runs go on without it"
-#define PERMIT \
-	"create it, permit this user to write there, or use another place"
-
-/* clang-format off */
-static const struct judgement host[] = {
-	{"kernel", FINDING_WARNING, "old",
-	    "{kernel} is older than Linux 4.18", "use a newer kernel"},
-	{"kernel", FINDING_OK, "kernel", "{kernel}", ""},
-
-	{"proc", EXITCODE_RESOURCE, "unguarded elsewhere",
-	    "no job can be guarded: {unguarded}",
-	    "mount -t proc proc /proc in the namespace of the run"},
-	{"proc", EXITCODE_RESOURCE, "unguarded",
-	    "no job can be guarded: {unguarded}", ""},
-	{"proc", FINDING_NOTE, "hidepid", "mounted with hidepid={hidepid}: a "
-	    "part of a job that is not dumpable is found only when its parent "
-	    "has ended", ""},
-	{"proc", FINDING_OK, "", "mounted, and of our pid namespace", ""},
-
-	{"pidfd", FINDING_OK, "pidfds",
-	    "signals cannot reach the wrong process", ""},
-	{"pidfd", FINDING_WARNING, "", "there are no pidfds: a signal to a "
-	    "job's descendant may reach a process that has got its id",
-	    "use Linux 5.3 or newer, and permit pidfd_open and "
-	    "pidfd_send_signal in the sandbox"},
-
-	{"processes", FINDING_OK, "unlimited", "no limit", ""},
-	{"processes", FINDING_OK, "root", "no limit for root", ""},
-	{"processes", FINDING_UNKNOWN, "most !used",
-	    "how many are in use is not known, the limit is {most}", ""},
-	{"processes", EXITCODE_RESOURCE, "full",
-	    USED ": the guard cannot start", RAISE},
-	{"processes", FINDING_WARNING, "scarce",
-	    USED ": the guard and the job may not start", RAISE},
-	{"processes", FINDING_OK, "most", USED, ""},
-
-	{"files", FINDING_WARNING, "files<64",
-	    "{files} may be open", "raise the limit: ulimit -n"},
-	{"files", FINDING_OK, "files", "{files} may be open", ""},
-
-	{"local-clock", FINDING_OK, "!asleep", "CLOCK_BOOTTIME (source "
-	    "{source}), which counts the time of a suspension", ""},
-	{"local-clock", FINDING_NOTE, "", "CLOCK_BOOTTIME (source {source}); "
-	    "this host was suspended for {asleep} s since it booted: a job is "
-	    "killed if its lease ended meanwhile", ""},
-};
-
-/* Where logs and metrics go. */
-static const struct judgement log_place[] = {
-	{"log", FINDING_WARNING, "denial", "{place} " MISSING, PERMIT},
-	{"log", FINDING_OK, "", "{place} can be written", ""},
-};
-static const struct judgement metrics_place[] = {
-	{"metrics", FINDING_WARNING, "denial", "{place} " MISSING, PERMIT},
-	{"metrics", FINDING_OK, "", "{place} can be written", ""},
-};
-/* clang-format on */
-
 /* --- what a run and its guard need -------------------------------------- */
-
-static void
-put_kernel(char **facts)
-{
-	struct utsname name;
-	int major = 0, minor = 0;
-	char *end;
-
-	if (uname(&name) == -1)
-		return;
-	major = (int)strtol(name.release, &end, 10);
-	minor = *end == '.' ? (int)strtol(end + 1, NULL, 10) : 0;
-	rows_put(facts, "kernel:%s %s\n", name.sysname, name.release);
-	rows_put_flag(facts, "old",
-	    major < OLDEST_MAJOR ||
-		(major == OLDEST_MAJOR && minor < OLDEST_MINOR));
-}
 
 /* "... - proc proc rw,hidepid=invisible": the options behind the last word. */
 static void
@@ -178,26 +96,25 @@ count_processes(void)
 static void
 put_limits(char **facts)
 {
-	struct rlimit processes, files;
-	uintmax_t most;
-	int64_t used;
+	struct rlimit limit;
+	int64_t used, most;
+	bool is_root = geteuid() == 0;
 
-	if (getrlimit(RLIMIT_NPROC, &processes) == 0) {
-		most = processes.rlim_cur;
-		rows_put(facts, "most:%ju\n", most);
+	if (getrlimit(RLIMIT_NPROC, &limit) == 0) {
+		most = (int64_t)limit.rlim_cur;
+		rows_put(facts, "most:%" PRId64 "\n", most);
+		rows_put_flag(facts, "root", is_root);
 		rows_put_flag(facts, "unlimited",
-		    processes.rlim_cur == RLIM_INFINITY);
-		rows_put_flag(facts, "root", geteuid() == 0);
-		used = most == RLIM_INFINITY || geteuid() == 0
+		    limit.rlim_cur == RLIM_INFINITY);
+		used = is_root || limit.rlim_cur == RLIM_INFINITY
 			   ? -1
 			   : count_processes();
-		rows_put_number(facts, "used", used >= 0, used);
-		rows_put_flag(facts, "full", most <= (uintmax_t)used);
-		rows_put_flag(facts, "scarce",
-		    most < (uintmax_t)used + PROCESSES_SPARE);
+		if (used >= 0)
+			rows_put(facts, "used:%" PRId64 "\nspare:%" PRId64 "\n",
+			    used, most < used ? 0 : most - used);
 	}
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0)
-		rows_put(facts, "files:%ju\n", (uintmax_t)files.rlim_cur);
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
+		rows_put(facts, "files:%ju\n", (uintmax_t)limit.rlim_cur);
 }
 
 static int64_t
@@ -211,7 +128,7 @@ read_clock_s(clockid_t id)
 
 /* Two reads at different times may fall on both sides of a second. */
 static void
-put_clock(char **facts)
+put_suspension(char **facts)
 {
 	int64_t asleep_s =
 	    read_clock_s(CLOCK_BOOTTIME) - read_clock_s(CLOCK_MONOTONIC);
@@ -225,7 +142,8 @@ put_clock(char **facts)
 	if (file != NULL)
 		fclose(file);
 	rows_put(facts, "source:%s\n", source);
-	rows_put_number(facts, "asleep", asleep_s > 1, asleep_s);
+	if (asleep_s > 1)
+		rows_put(facts, "asleep:%" PRId64 "\n", asleep_s);
 }
 
 /* --- logs and metrics: NULL, or the reason why they are not written --- */
@@ -272,15 +190,15 @@ deny_folder(const char *path)
 }
 
 static void
-judge_place(struct findings *findings, const struct judgement *rows,
-    const char *path, const char *denial)
+judge_place(struct findings *findings, const char *what, const char *path,
+    const char *denial)
 {
-	char name[FACT_SIZE], *facts;
+	char name[1025], *facts = NULL;
 
 	escape_quote(path, name, sizeof(name));
-	facts = mem_printf("place:%s\ndenial:%s\n", name,
+	rows_put(&facts, "%s:%s\ndenial:%s\n", what, name,
 	    denial != NULL ? denial : "");
-	rows_judge(rows, 2, FINDING_OK, facts, findings);
+	rows_judge("place", facts, findings);
 	free(facts);
 }
 
@@ -290,25 +208,26 @@ void
 check_host(struct findings *findings, const struct opts *opts)
 {
 	const char *log = opts->log_to, *metrics = opts->metrics_folder;
-	char *facts = mem_strdup("");
+	char *facts = NULL;
+	struct utsname kernel;
 	struct stat file;
 
 	findings->subject = "this host";
-	put_kernel(&facts);
+	if (uname(&kernel) == 0)
+		rows_put(&facts, "system:%s\nrelease:%s\n", kernel.sysname,
+		    kernel.release);
 	put_proc(&facts);
 	put_limits(&facts);
-	put_clock(&facts);
-	rows_judge(host, sizeof(host) / sizeof(*host), FINDING_OK, facts,
-	    findings);
+	put_suspension(&facts);
+	rows_judge("host", facts, findings);
 	free(facts);
 	if (log != NULL && strcmp(log, "syslog") == 0)
-		judge_place(findings, log_place, SYSLOG_PATH,
+		judge_place(findings, "log", SYSLOG_PATH,
 		    stat(SYSLOG_PATH, &file) == -1 ? strerror(errno)
 		    : S_ISSOCK(file.st_mode)	   ? NULL
 						   : "not a socket");
 	else if (log != NULL)
-		judge_place(findings, log_place, log, deny_file(log));
+		judge_place(findings, "log", log, deny_file(log));
 	if (*metrics != '\0')
-		judge_place(findings, metrics_place, metrics,
-		    deny_folder(metrics));
+		judge_place(findings, "metrics", metrics, deny_folder(metrics));
 }

@@ -8,20 +8,20 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "doctor/checks.h"
+#include "doctor/rows.h"
 #include "redis/info.h"
 
 enum { REPLICAS_MAX = 64 };
 
-struct check_replica {
-	char host[CLUSTER_HOST_SIZE], label[CLUSTER_LABEL_SIZE];
-	int port;
+struct replica {
+	struct enquiry_node node;
 	char *facts; /* NULL: not reached */
-	struct check_offset clock;
+	struct offset clock;
 };
 
 struct replicas {
 	struct visit *primary;
-	struct check_replica *list;
+	struct replica list[REPLICAS_MAX];
 	size_t count;
 };
 
@@ -29,116 +29,74 @@ struct replicas {
 
 /* slave0:ip=10.0.0.4,port=6379,state=online,offset=14,lag=0 */
 static bool
-read_replica(const char *line, struct check_replica *replica)
+read_replica(const char *line, struct enquiry_node *node)
 {
 	char port[sizeof("65535")];
 	const char *at = strstr(line, "port=");
 	int64_t number;
 
-	*replica = (struct check_replica){.port = 0};
 	if (strncmp(line, "ip=", 3) != 0 || at == NULL)
 		return false;
-	snprintf(replica->host, sizeof(replica->host), "%.*s",
+	snprintf(node->host, sizeof(node->host), "%.*s",
 	    (int)strcspn(line + 3, ","), line + 3);
 	snprintf(port, sizeof(port), "%.*s", (int)strcspn(at + 5, ","), at + 5);
 	if (num_int(port, 1, UINT16_MAX, &number) == -1)
 		return false;
-	replica->port = (int)number;
-	return *replica->host != '\0';
+	node->endpoint.port = (int)number;
+	return *node->host != '\0';
 }
 
 static void
-ask_replica(const struct replicas *replicas, struct check_replica *replica)
+ask_replica(const struct visit *primary, struct replica *replica)
 {
-	const struct enquiry *primary = &replicas->primary->enquiry;
-	struct endpoint endpoint = *primary->endpoint;
-	struct visit visit = {.enquiry = {.opts = primary->opts,
-				  .loop = primary->loop},
-	    .findings = replicas->primary->findings,
-	    .is_replica = true,
-	    .save_rules = CHECK_SAVE_RULES};
+	const struct enquiry *enquiry = &primary->enquiry;
+	struct enquiry_node *node = &replica->node;
+	struct visit visit = {.enquiry = {.opts = enquiry->opts,
+				  .loop = enquiry->loop},
+	    .findings = primary->findings,
+	    .is_replica = true};
 
-	endpoint.transport = URL_TCP;
-	endpoint.host = replica->host;
-	endpoint.port = replica->port;
-	endpoint.label = replica->label;
-	endpoint.master = NULL;
-	endpoint.cluster = false;
-	endpoint.hosts = NULL;
-	endpoint.host_count = 0;
-	endpoint_describe(&endpoint, "replica", replica->label,
-	    sizeof(replica->label));
-	visit.findings->subject = replica->label;
-	enquiry_begin(&visit.enquiry, &endpoint, NULL);
-	if (check_contact_measure(&visit)) {
-		replica->clock = check_contact_offset(&visit.samples);
-		replica->facts = check_server_facts(&visit);
+	enquiry_name_node(node, enquiry->endpoint, node->endpoint.port,
+	    "replica");
+	visit.findings->subject = node->label;
+	enquiry_begin(&visit.enquiry, &node->endpoint, NULL);
+	if (check_contact_measure(&visit) && check_server_ask(&visit)) {
+		replica->clock = visit.clock.best;
+		replica->facts = visit.facts;
+		visit.facts = NULL;
 	}
-	enquiry_end(&visit.enquiry);
+	visit_end(&visit);
 }
 
 static void
 find_replicas(struct replicas *replicas)
 {
-	char name[24], line[CLUSTER_LABEL_SIZE + 64];
-	int64_t count =
-	    info_number(replicas->primary->facts, "connected_slaves");
+	const struct visit *primary = replicas->primary;
+	int64_t count = info_number(primary->facts, "connected_slaves");
+	char name[24], line[CLUSTER_LABEL_SIZE + 64], *facts = NULL;
 
-	if (count <= 0)
-		return;
 	if (count > REPLICAS_MAX)
 		count = REPLICAS_MAX;
-	replicas->list = mem_alloc((size_t)count * sizeof(*replicas->list));
 	for (int64_t i = 0; i < count; i++) {
 		snprintf(name, sizeof(name), "slave%" PRId64, i);
-		info_text(replicas->primary->facts, name, line, sizeof(line));
-		if (read_replica(line, &replicas->list[replicas->count]))
+		info_text(primary->facts, name, line, sizeof(line));
+		if (read_replica(line, &replicas->list[replicas->count].node))
 			replicas->count++;
 	}
-	if ((size_t)count > replicas->count)
-		findings_add(replicas->primary->findings, FINDING_UNKNOWN,
-		    "replica", CHECK_SEE,
-		    "INFO names %zu of %" PRId64 " replicas, so not all are "
-		    "examined",
-		    replicas->count, count);
+	rows_put(&facts, "named:%zu\ncount:%" PRId64 "\n", replicas->count,
+	    count);
+	if ((int64_t)replicas->count < count)
+		rows_judge("replicas", facts, primary->findings);
+	free(facts);
 	for (size_t i = 0; i < replicas->count; i++)
-		ask_replica(replicas, &replicas->list[i]);
+		ask_replica(primary, &replicas->list[i]);
 }
 
 /* --- what each one is worth ---------------------------------------------- */
 
-/* Its expiry times are those of the primary's clock. */
-static bool
-judge_clock(const struct replicas *replicas,
-    const struct check_replica *replica)
-{
-	const struct visit *primary = replicas->primary;
-	struct check_offset clock = check_contact_offset(&primary->samples);
-	int64_t ahead_us = replica->clock.us - clock.us;
-	int64_t ttl_us = primary->enquiry.opts->lock.ttl_ms * 1000;
-
-	if (!replica->clock.is_known)
-		findings_add(primary->findings, FINDING_UNKNOWN, "clock",
-		    "permit +time there", "the replica does not say its time");
-	if (!clock.is_known || !replica->clock.is_known)
-		return false;
-	if (llabs(ahead_us) <=
-	    CHECK_FAR_US + clock.error_us + replica->clock.error_us)
-		return true;
-	findings_add(primary->findings,
-	    ahead_us < 0 ? FINDING_NOTE : FINDING_WARNING, "clock",
-	    "keep both clocks by NTP",
-	    "%.1f s %s the primary's: promoted, it %s",
-	    (double)llabs(ahead_us) / 1e6, ahead_us < 0 ? "behind" : "ahead of",
-	    ahead_us < 0	? "keeps locks for longer"
-	    : ahead_us > ttl_us ? "frees every lock"
-				: "frees locks too soon");
-	return false;
-}
-
 /* By which it is chosen to be promoted; 0: never. */
 static int64_t
-rank(const struct check_replica *replica, bool by_sentinel)
+rank(const struct replica *replica, bool by_sentinel)
 {
 	int64_t priority = info_number(replica->facts, "slave_priority");
 	bool never =
@@ -160,16 +118,15 @@ is_number(const char *host)
 
 /* Sentinels may know it by a name. */
 static bool
-is_known(const struct replicas *replicas, const struct check_replica *replica)
+is_known(const struct visit *primary, const struct replica *replica)
 {
-	const struct visit *primary = replicas->primary;
-
 	for (size_t i = 0; i < primary->known_count; i++) {
 		const struct sentinel_address *known = &primary->known[i];
 
-		if (known->port == replica->port &&
-		    (strcmp(known->host, replica->host) == 0 ||
-			!is_number(known->host) || !is_number(replica->host)))
+		if (known->port == replica->node.endpoint.port &&
+		    (strcmp(known->host, replica->node.host) == 0 ||
+			!is_number(known->host) ||
+			!is_number(replica->node.host)))
 			return true;
 	}
 	return !primary->has_sentinels;
@@ -177,42 +134,50 @@ is_known(const struct replicas *replicas, const struct check_replica *replica)
 
 /* Whether those that confirm a lock are those that may be promoted: if all of
  * them confirm, they are. */
-static bool
-judge_worth(const struct replicas *replicas,
-    const struct check_replica *replica)
+static void
+judge_worth(const struct replicas *replicas, const struct replica *replica)
 {
 	const struct visit *primary = replicas->primary;
 	bool by_sentinel = primary->enquiry.endpoint->master != NULL;
 	int wanted = primary->enquiry.opts->lock.replicas;
 	int64_t best = 0;
+	char *facts = NULL;
 
 	if (!info_is(primary->facts, "fails_over", "1") ||
 	    (size_t)wanted >= replicas->count)
-		return true;
+		return;
 	for (size_t i = 0; i < replicas->count; i++) {
-		int64_t other = replicas->list[i].facts != NULL
-				    ? rank(&replicas->list[i], by_sentinel)
-				    : 0;
+		const struct replica *other = &replicas->list[i];
 
-		best = other > best ? other : best;
+		if (other->facts != NULL && rank(other, by_sentinel) > best)
+			best = rank(other, by_sentinel);
 	}
-	if (!is_known(replicas, replica))
-		findings_add(primary->findings, FINDING_WARNING, "promotion",
-		    NULL,
-		    "it confirms locks, and no sentinel knows it, so it is "
-		    "never promoted");
-	else if (wanted > 0 && replica->facts != NULL &&
-		 rank(replica, by_sentinel) < best)
-		findings_add(primary->findings, FINDING_WARNING, "promotion",
-		    NULL,
-		    "it confirms --wait-replicas %d, and another replica is "
-		    "promoted",
-		    wanted);
-	else
-		return true;
-	findings_set_remedy(primary->findings, "--wait-replicas %zu",
-	    replicas->count);
-	return false;
+	rows_put(&facts, "wanted:%d\nall:%zu\n", wanted, replicas->count);
+	rows_put_flag(&facts, "unknown", !is_known(primary, replica));
+	rows_put_flag(&facts, "passed_over",
+	    wanted > 0 && replica->facts != NULL &&
+		rank(replica, by_sentinel) < best);
+	rows_judge("replica promotion", facts, primary->findings);
+	free(facts);
+}
+
+/* Its expiry times are those of the primary's clock. */
+static void
+put_difference(const struct visit *primary, struct replica *replica)
+{
+	struct offset clock = primary->clock.best;
+	int64_t ahead_us = replica->clock.us - clock.us;
+	int64_t doubt_us = clock.error_us + replica->clock.error_us;
+
+	rows_put_flag(&replica->facts, "no_time", !replica->clock.is_known);
+	rows_put_flag(&replica->facts, "time",
+	    clock.is_known && replica->clock.is_known);
+	if (llabs(ahead_us) > CHECK_FAR_US + doubt_us)
+		rows_put(&replica->facts, "%s:%.1f\n",
+		    ahead_us < 0 ? "behind" : "ahead",
+		    (double)llabs(ahead_us) / 1e6);
+	rows_put_flag(&replica->facts, "more_than_ttl",
+	    ahead_us > primary->enquiry.opts->lock.ttl_ms * 1000);
 }
 
 void
@@ -224,22 +189,24 @@ check_replicas(struct visit *visit)
 
 	find_replicas(&replicas);
 	for (size_t i = 0; i < replicas.count; i++) {
-		const struct check_replica *replica = &replicas.list[i];
-		bool good;
+		struct replica *replica = &replicas.list[i];
+		size_t before = findings->count;
 
-		findings->subject = replica->label;
-		good = judge_worth(&replicas, replica);
+		findings->subject = replica->node.label;
+		judge_worth(&replicas, replica);
 		if (replica->facts == NULL)
 			continue;
-		good &= check_server_replica_rows(replica->facts, findings);
-		good &= judge_clock(&replicas, replica);
-		if (good)
-			findings_add(findings, FINDING_OK, "replica", NULL,
-			    "read-only; its settings and its clock are as they "
-			    "should be");
+		findings->least = FINDING_NOTE;
+		if (rows_judge("replica", replica->facts, findings) == 0 ||
+		    !info_is(replica->facts, "loading", "1"))
+			rows_judge("kept", replica->facts, findings);
+		findings->least = FINDING_OK;
+		put_difference(visit, replica);
+		rows_judge("replica clock", replica->facts, findings);
+		if (findings->count == before)
+			rows_judge("replica good", replica->facts, findings);
 	}
 	for (size_t i = 0; i < replicas.count; i++)
 		free(replicas.list[i].facts);
-	free(replicas.list);
 	findings->subject = subject;
 }

@@ -10,63 +10,10 @@
 #include <stdint.h>
 
 #include "doctor/findings.h"
-#include "enquiry/enquiry.h"
-#include "redis/ways/sentinel.h"
+#include "doctor/visit.h"
 
-enum { CHECK_PROBES = 9 };
 /* Clocks that are kept by NTP differ by less. */
 enum { CHECK_FAR_US = 1000000 };
-
-/* A probe by TIME. */
-struct check_sample {
-	int64_t sent_us; /* of clock_now_us */
-	int64_t took_us;
-	int64_t time_us; /* the server's clock; -1: not known */
-};
-
-struct check_samples {
-	/* One more, right before the end. */
-	struct check_sample list[CHECK_PROBES + 1];
-	size_t count;
-	bool is_denied; /* by the access rules */
-};
-
-/* By how much the server's clock is ahead of clock_now_us. */
-struct check_offset {
-	bool is_known;
-	int64_t us;
-	int64_t error_us; /* that may be wrong by so much */
-};
-
-/* Several servers: what shows that one of them is not another one. */
-struct check_identity {
-	const char *label; /* of its endpoint; NULL: it has not replied */
-	char run_id[64];   /* or empty, like the next */
-	char address[64];
-	int64_t uptime_s; /* -1: not known */
-	struct check_offset clock;
-};
-
-/* A visit to one server. */
-struct visit {
-	struct enquiry enquiry;
-	struct findings *findings;
-	/* A key beside the lock of the options, for trials; NULL: the server is
-	 * a primary of a cluster, and its permissions are not examined. */
-	const char *scratch;
-	struct check_samples samples;
-	struct check_identity identity;
-	/* Of the server, as check_server_facts returns them, or NULL. */
-	char *facts;
-	/* It is a replica: if it cannot be asked, that is a note. */
-	bool is_replica;
-	/* The replicas that sentinels know, if one of them says so. */
-	bool has_sentinels;
-	struct sentinel_address *known;
-	size_t known_count;
-	/* The command that makes ACL SETUSER outlast a restart. */
-	char save_rules[64];
-};
 
 /* Where one finds what the server does not say, if no access rule hides it. */
 #define CHECK_SEE "look into its configuration, or at its provider's page"
@@ -75,14 +22,6 @@ struct visit {
 #define CHECK_SAVE_RULES "ACL SAVE with an aclfile, else CONFIG REWRITE"
 
 /* --- check_contact.c: round trips, clock, TLS, writes ------------------- */
-
-/* Asks them all. */
-bool check_contact_ask(struct visit *visit, struct question *questions,
-    size_t count);
-/* Adds a warning: why that question, which was refused or has no reply, was not
- * answered. */
-void check_contact_warn(struct visit *visit, const struct question *question,
-    const char *check);
 
 /* Opens the connection, and measures on it. */
 bool check_contact_measure(struct visit *visit);
@@ -95,41 +34,28 @@ void check_contact_end(struct visit *visit);
  * has failed, replicas are missing, clients are paused or a script runs.
  * Without a scratch key, Redis before 7 is not asked. If it is a node of a
  * cluster, the locks must belong to it; their keys are not touched. */
-bool check_contact_writes(struct visit *visit, bool is_node);
+bool check_contact_writes(struct visit *visit);
 
-/* Pure. By the sample that knows best. */
-struct check_offset check_contact_offset(const struct check_samples *samples);
-/* Pure. By how much the clock was stepped between two samples, beyond doubt. */
-int64_t check_contact_step(const struct check_samples *samples);
+/* Pure. Adds a probe. The time is that of the server's clock; -1: not known. */
+void check_contact_note(struct clock *clock, int64_t sent_us, int64_t took_us,
+    int64_t time_us);
 
 /* --- check_server.c: what a server says of itself ----------------------- */
 
 /* By INFO and CONFIG GET: version, eviction, persistence, replicas and
- * clients. Fills in the identity, and how access rules are saved. Also false
+ * clients. Fills in the identity. Also false
  * when the server serves nobody now.
  */
-bool check_server(struct visit *visit, bool *is_node);
-/* What it says, as lines in the form of INFO, to be freed; or NULL. */
-char *check_server_facts(struct visit *visit);
+bool check_server(struct visit *visit);
+/* Adds what it says to the facts. */
+bool check_server_ask(struct visit *visit);
 /* Pure. The rows that follow from facts. */
 bool check_server_rows(const char *facts, struct findings *findings);
-/* Pure. Those of a replica that are not as they should be. Whether there are
- * none. */
-bool check_server_replica_rows(const char *facts, struct findings *findings);
 
 /* --- check_replica.c: the replicas of a server --------------------------- */
 
 /* Visits those that the facts of the server name. */
 void check_replicas(struct visit *visit);
-
-/* --- check_replay.c: whether a server can replay its append-only file ---- */
-
-/* Adds facts, each with a value only if there is one:
- *   replay_lacks    what user default may not do, as whom the server does it
- *   replay_unknown  why that is not known, and
- *   see_acl         what would let one look
- *   renamed         a command that the file has and the server lacks */
-bool check_replay(struct visit *visit, char **facts);
 
 /* --- check_access.c: what the access rules permit, feature by feature --- */
 
@@ -156,7 +82,7 @@ void check_fleet_sentinels(struct visit *pattern,
 
 /* Several servers (Redlock): whether they are independent of each other, and
  * whose votes count now. Adds nothing for a single one. */
-void check_fleet_servers(const struct check_identity *identities, size_t count,
+void check_fleet_servers(struct identity *identities, size_t count,
     const struct opts *opts, struct findings *findings);
 
 /* --- check_host.c: this host -------------------------------------------- */

@@ -6,15 +6,15 @@
 #include "base/exitcode.h"
 #include "base/log.h"
 #include "doctor/checks.h"
+#include "doctor/rows.h"
 #include "lock/votes.h"
 
 struct doctor {
 	const struct opts *opts;
 	struct loop *loop;
 	struct findings findings;
-	size_t printed;
 	/* The servers that have replied; of a cluster, the last node. */
-	struct check_identity identities[OPTS_SERVERS_MAX];
+	struct identity identities[OPTS_SERVERS_MAX];
 	size_t known;
 	struct visit visit; /* the present one */
 };
@@ -23,8 +23,7 @@ static void
 print_new(struct doctor *doctor)
 {
 	if (!doctor->opts->json)
-		findings_print(&doctor->findings, doctor->printed);
-	doctor->printed = doctor->findings.count;
+		findings_print_new(&doctor->findings);
 }
 
 /* --- servers ---------------------------------------------------------- */
@@ -33,13 +32,12 @@ print_new(struct doctor *doctor)
 static void
 examine_server(struct visit *visit)
 {
-	bool is_node;
+	bool is_usable = check_contact_begin(visit) && check_server(visit);
 
-	if (check_contact_begin(visit) && check_server(visit, &is_node) &&
-	    check_contact_writes(visit, is_node) &&
+	if (is_usable && check_contact_writes(visit) &&
 	    (visit->scratch == NULL || check_access(visit)))
 		check_contact_end(visit);
-	if (visit->facts != NULL)
+	if (is_usable)
 		check_replicas(visit);
 	free(visit->facts);
 	visit->facts = NULL;
@@ -64,13 +62,10 @@ examine_endpoint(struct doctor *doctor, const struct endpoint *endpoint)
 	*visit = (struct visit){.enquiry = {.opts = doctor->opts,
 				    .loop = doctor->loop},
 	    .findings = &doctor->findings,
-	    .scratch = scratch,
-	    .save_rules = CHECK_SAVE_RULES};
+	    .scratch = scratch};
 	doctor->findings.subject = endpoint->label;
 	if (endpoint->is_default)
-		findings_add(&doctor->findings, FINDING_WARNING, "server",
-		    "put \"redis = URL\" into /etc/rlockrun.conf",
-		    OPTS_NO_SERVER);
+		rows_judge("default", NULL, &doctor->findings);
 	if (endpoint->master != NULL)
 		check_fleet_sentinels(visit, endpoint);
 	enquiry_begin(&visit->enquiry, endpoint, scratch);
@@ -83,12 +78,13 @@ examine_endpoint(struct doctor *doctor, const struct endpoint *endpoint)
 			enquiry_visit_nodes(&visit->enquiry, examine_primary,
 			    doctor);
 	}
-	if (visit->identity.label != NULL) {
-		visit->identity.label = endpoint->label;
+	if (visit->identity.facts != NULL) {
+		rows_put(&visit->identity.facts, "server:%s\n",
+		    endpoint->label);
 		doctor->identities[doctor->known++] = visit->identity;
 	}
 	print_new(doctor);
-	enquiry_end(&visit->enquiry);
+	visit_end(visit);
 	free(visit->known);
 	free(scratch);
 }
@@ -135,14 +131,16 @@ doctor(const struct opts *opts, struct loop *loop)
 	status = findings_status(findings, rest);
 	if (status == EXITCODE_OK)
 		status = servers;
-	if (status == EXITCODE_OK &&
-	    (findings_count(findings, FINDING_WARNING) > 0 ||
-		findings_count(findings, FINDING_ERROR) > 0))
+	if (status == EXITCODE_OK && findings->counts[FINDING_WARNING] +
+					     findings->counts[FINDING_ERROR] >
+					 0)
 		status = EXITCODE_WARNINGS;
 	if (opts->json)
 		findings_print_json(findings, status);
 	else
 		findings_print_summary(findings);
+	for (size_t i = 0; i < doctor.known; i++)
+		free(doctor.identities[i].facts);
 	findings_fini(findings);
 	if (!ferror(stdout) && fflush(stdout) == 0)
 		return status;

@@ -1,6 +1,5 @@
 #include "doctor/findings.h"
 
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,8 +7,8 @@
 #include <unistd.h>
 
 #include "base/escape.h"
-#include "base/json.h"
 #include "base/mem.h"
+#include "base/row.h"
 #include "base/tty.h"
 
 enum { SEVERITY_WIDTH = 9, CHECK_WIDTH = 18 };
@@ -27,61 +26,40 @@ static const struct {
 #define BOLD "\033[1m"
 #define PLAIN "\033[0m"
 
-static int
-severity_of(const struct finding *finding)
-{
-	return finding->severity < FINDING_ERROR ? finding->severity
-						 : FINDING_ERROR;
-}
-
 /* --- the list --------------------------------------------------------- */
 
 void
 findings_add(struct findings *findings, int severity, const char *check,
-    const char *remedy, const char *format, ...)
+    const char *text, const char *remedy)
 {
-	size_t size = (findings->count + 1) * sizeof(*findings->list);
-	va_list arguments;
+	bool is_error = severity >= FINDING_ERROR;
+	struct finding *added;
 
-	findings->list = mem_realloc(findings->list, size);
-	va_start(arguments, format);
-	findings->list[findings->count++] =
-	    (struct finding){.subject = mem_strdup(findings->subject),
-		.check = check,
-		.severity = severity,
-		.text = mem_vprintf(format, arguments),
-		.remedy = remedy != NULL ? mem_strdup(remedy) : NULL};
-	va_end(arguments);
-}
-
-void
-findings_set_remedy(struct findings *findings, const char *format, ...)
-{
-	struct finding *last = &findings->list[findings->count - 1];
-	va_list arguments;
-
-	va_start(arguments, format);
-	free(last->remedy);
-	last->remedy = mem_vprintf(format, arguments);
-	va_end(arguments);
-}
-
-size_t
-findings_count(const struct findings *findings, int severity)
-{
-	size_t count = 0;
-
+	findings->list = mem_realloc(findings->list,
+	    (findings->count + 1) * sizeof(*findings->list));
+	added = &findings->list[findings->count];
+	*added = (struct finding){.subject = mem_strdup(findings->subject),
+	    .check = check,
+	    .severity = is_error ? FINDING_ERROR : severity,
+	    .status = is_error ? severity : 0,
+	    .text = mem_strdup(text),
+	    .remedy = mem_strdup(remedy)};
+	added->is_unknown = severity == FINDING_UNKNOWN;
 	for (size_t i = 0; i < findings->count; i++)
-		count += severity_of(&findings->list[i]) == severity;
-	return count;
+		if (findings->list[i].is_unknown &&
+		    strcmp(findings->list[i].check, check) == 0)
+			added->is_unknown = false;
+	findings->count++;
+	findings->counts[added->severity] +=
+	    severity != FINDING_UNKNOWN || added->is_unknown;
 }
 
 int
 findings_status(const struct findings *findings, size_t from)
 {
 	for (size_t i = from; i < findings->count; i++)
-		if (findings->list[i].severity >= FINDING_ERROR)
-			return findings->list[i].severity;
+		if (findings->list[i].status != 0)
+			return findings->list[i].status;
 	return 0;
 }
 
@@ -108,28 +86,29 @@ put_escaped(const char *text, const char *end)
 }
 
 void
-findings_print(const struct findings *findings, size_t from)
+findings_print_new(struct findings *findings)
 {
 	const char *refused = getenv("NO_COLOR"), *subject = NULL;
 	bool colour = tty_find_obstacle(STDOUT_FILENO) == NULL &&
 		      (refused == NULL || *refused == '\0');
 
-	for (size_t i = from; i < findings->count; i++) {
-		const struct finding *finding = &findings->list[i];
-		int severity = severity_of(finding);
-		const char *name = severities[severity].name;
+	for (; findings->printed < findings->count; findings->printed++) {
+		const struct finding *finding =
+		    &findings->list[findings->printed];
+		const char *name = severities[finding->severity].name;
 
 		if (subject == NULL || strcmp(subject, finding->subject) != 0) {
 			subject = finding->subject;
-			printf("%s%s", i > 0 ? "\n" : "", colour ? BOLD : "");
+			printf("%s%s", findings->printed > 0 ? "\n" : "",
+			    colour ? BOLD : "");
 			put_escaped(subject, colour ? PLAIN : "");
 		}
 		printf("  %s%s%s%*s%-*s ",
-		    colour ? severities[severity].colour : "", name,
+		    colour ? severities[finding->severity].colour : "", name,
 		    colour ? PLAIN : "", SEVERITY_WIDTH - (int)strlen(name), "",
 		    CHECK_WIDTH, finding->check);
 		put_escaped(finding->text, "");
-		if (finding->remedy == NULL)
+		if (*finding->remedy == '\0')
 			continue;
 		printf("%*s-> ", 2 + SEVERITY_WIDTH + CHECK_WIDTH + 1, "");
 		put_escaped(finding->remedy, "");
@@ -138,58 +117,33 @@ findings_print(const struct findings *findings, size_t from)
 }
 
 static void
-put_count(size_t count, const char *noun, const char *separator)
+put_count(const struct findings *findings, int severity, const char *noun)
 {
-	printf("%s%zu %s%s", separator, count, noun, count == 1 ? "" : "s");
-}
+	size_t count = findings->counts[severity];
 
-/* The next check from that index on which found that something is unknown, each
- * once, also if several servers do not say it; or NULL. */
-static const char *
-next_unknown(const struct findings *findings, size_t *at)
-{
-	while (*at < findings->count) {
-		const struct finding *one = &findings->list[(*at)++];
-		const struct finding *same = findings->list;
-
-		if (one->severity != FINDING_UNKNOWN)
-			continue;
-		while (same->severity != FINDING_UNKNOWN ||
-		       strcmp(same->check, one->check) != 0)
-			same++;
-		if (same == one)
-			return one->check;
-	}
-	return NULL;
-}
-
-static void
-put_unknown(const struct findings *findings)
-{
-	const char *check, *separator = ": ";
-	size_t at = 0, count = 0;
-
-	while (next_unknown(findings, &at) != NULL)
-		count++;
-	if (count == 0)
-		return;
-	printf(", %zu not checked", count);
-	for (at = 0; (check = next_unknown(findings, &at)) != NULL;
-	     separator = ", ")
-		printf("%s%s", separator, check);
+	printf("%zu %s%s", count, noun, count == 1 ? "" : "s");
 }
 
 void
 findings_print_summary(const struct findings *findings)
 {
-	size_t notes = findings_count(findings, FINDING_NOTE);
+	const char *separator = ": ";
 
 	putchar('\n');
-	put_count(findings_count(findings, FINDING_ERROR), "error", "");
-	put_count(findings_count(findings, FINDING_WARNING), "warning", ", ");
-	if (notes > 0)
-		put_count(notes, "note", ", ");
-	put_unknown(findings);
+	put_count(findings, FINDING_ERROR, "error");
+	fputs(", ", stdout);
+	put_count(findings, FINDING_WARNING, "warning");
+	if (findings->counts[FINDING_NOTE] > 0) {
+		fputs(", ", stdout);
+		put_count(findings, FINDING_NOTE, "note");
+	}
+	if (findings->counts[FINDING_UNKNOWN] > 0)
+		printf(", %zu not checked", findings->counts[FINDING_UNKNOWN]);
+	for (size_t i = 0; i < findings->count; i++)
+		if (findings->list[i].is_unknown) {
+			printf("%s%s", separator, findings->list[i].check);
+			separator = ", ";
+		}
 	putchar('\n');
 }
 
@@ -198,32 +152,34 @@ findings_print_summary(const struct findings *findings)
 void
 findings_print_json(const struct findings *findings, int status)
 {
-	const char *check, *separator = "";
-	size_t at = 0;
+	const size_t *counts = findings->counts;
+	struct row row = {.out = stdout};
 
-	fputs("{\"findings\":[", stdout);
+	row_open(&row, "", '{');
+	row_open(&row, "findings", '[');
 	for (size_t i = 0; i < findings->count; i++) {
 		const struct finding *finding = &findings->list[i];
-		const char *remedy = finding->remedy;
 
-		printf("%s{\"subject\":", i > 0 ? "," : "");
-		json_string(stdout, finding->subject, JSON_WHOLE);
-		json_text(stdout, "check", finding->check);
-		json_text(stdout, "severity",
-		    severities[severity_of(finding)].name);
-		json_text(stdout, "text", finding->text);
-		json_text_if_any(stdout, "remedy",
-		    remedy != NULL ? remedy : "");
-		putchar('}');
+		row_open(&row, "", '{');
+		row_string(&row, "subject", finding->subject);
+		row_string(&row, "check", finding->check);
+		row_string(&row, "severity",
+		    severities[finding->severity].name);
+		row_string(&row, "text", finding->text);
+		row_text(&row, NULL, "remedy", finding->remedy);
+		row_close(&row, '}');
 	}
-	printf("],\"errors\":%zu,\"warnings\":%zu,\"notes\":%zu,"
-	       "\"unknown\":[",
-	    findings_count(findings, FINDING_ERROR),
-	    findings_count(findings, FINDING_WARNING),
-	    findings_count(findings, FINDING_NOTE));
-	for (; (check = next_unknown(findings, &at)) != NULL; separator = ",") {
-		fputs(separator, stdout);
-		json_string(stdout, check, JSON_WHOLE);
-	}
-	printf("],\"status\":%d}\n", status);
+	row_close(&row, ']');
+	row_number(&row, NULL, "errors", true, (int64_t)counts[FINDING_ERROR]);
+	row_number(&row, NULL, "warnings", true,
+	    (int64_t)counts[FINDING_WARNING]);
+	row_number(&row, NULL, "notes", true, (int64_t)counts[FINDING_NOTE]);
+	row_open(&row, "unknown", '[');
+	for (size_t i = 0; i < findings->count; i++)
+		if (findings->list[i].is_unknown)
+			row_string(&row, "", findings->list[i].check);
+	row_close(&row, ']');
+	row_number(&row, NULL, "status", true, status);
+	row_close(&row, '}');
+	putchar('\n');
 }

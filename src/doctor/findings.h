@@ -3,6 +3,7 @@
 #ifndef FINDINGS_H
 #define FINDINGS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* How grave it is. An error is added with the exit status that a run would have
@@ -13,39 +14,36 @@ enum {
 	FINDING_UNKNOWN, /* not checked, as the server does not say it */
 	FINDING_WARNING, /* a promise depends on it */
 	FINDING_ERROR,	 /* no run would get a lock, or the server loses it */
+	FINDINGS
 };
 
 struct finding {
 	char *subject;	   /* a server, or what else it is about */
 	const char *check; /* the same word in all versions */
-	int severity;	   /* or a status */
-	char *text;	   /* what was measured */
-	char *remedy;	   /* or NULL */
+	int severity;
+	int status;	 /* of an error */
+	bool is_unknown; /* the first one of its check */
+	char *text;	 /* what was measured */
+	char *remedy;	 /* or empty */
 };
 
 struct findings {
 	struct finding *list;
-	size_t count;
-	const char *subject; /* of those that are added, to be set before */
+	size_t count, printed;
+	size_t counts[FINDINGS]; /* of each severity; checks that are unknown */
+	const char *subject;	 /* of those that are added, to be set before */
+	int least;		 /* what is less grave is not added */
 };
 
-/* Adds a row with a remedy, or NULL. These two die when memory is out. */
+/* Adds a row with a remedy, which may be empty. Dies when memory is out. */
 void findings_add(struct findings *findings, int severity, const char *check,
-    const char *remedy, const char *format, ...)
-    __attribute__((format(printf, 5, 6)));
-
-/* Sets the remedy of the last one. */
-void findings_set_remedy(struct findings *findings, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-/* How many have that severity. */
-size_t findings_count(const struct findings *findings, int severity);
+    const char *text, const char *remedy);
 
 /* The status of the first error from that index on, or 0. */
 int findings_status(const struct findings *findings, size_t from);
 
-/* Prints those from that index on, below their subjects; */
-void findings_print(const struct findings *findings, size_t from);
+/* Prints those that are not printed yet, below their subjects; */
+void findings_print_new(struct findings *findings);
 /* at the end, how many there are, and what was not checked; */
 void findings_print_summary(const struct findings *findings);
 /* or all of it as JSON. ferror(3) on stdout shows a failure. */

@@ -8,11 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "doctor/visit.h"
 #include "lock/claim.h"
 #include "lock/config.h"
 
-/* Stands for the key in the words of a command. */
-#define NEEDS_KEY "\001"
 /* If the doctor is killed, its scratch key expires. */
 #define NEEDS_LIFE_MS "600000"
 
@@ -22,40 +21,40 @@
  * EVALSHA while the server knows the scripts. */
 /* clang-format off */
 #define NEEDS_COMMAND_LIST(X) \
-	X(SET, "set", "SET|" NEEDS_KEY "||PX|" NEEDS_LIFE_MS, CREATES) \
+	X(SET, "set", "SET|" VISIT_KEY "||PX|" NEEDS_LIFE_MS, CREATES) \
 	X(SCRIPTS, "eval", "", PLAIN) \
-	X(EVAL, "eval", "EVAL|return 1|1|" NEEDS_KEY, DIRECT) \
-	X(EVALSHA, "evalsha", "EVALSHA|0|1|" NEEDS_KEY, DIRECT) \
+	X(EVAL, "eval", "EVAL|return 1|1|" VISIT_KEY, DIRECT) \
+	X(EVALSHA, "evalsha", "EVALSHA|0|1|" VISIT_KEY, DIRECT) \
 	X(TIME, "time", "TIME", PLAIN) \
-	X(GET, "get", "GET|" NEEDS_KEY, PLAIN) \
-	X(PTTL, "pttl", "PTTL|" NEEDS_KEY, PLAIN) \
-	X(HMGET, "hmget", "HMGET|" NEEDS_KEY "|f", PLAIN) \
-	X(HSET, "hset", "HSET|" NEEDS_KEY "|f|v|a field without value", PLAIN) \
-	X(HDEL, "hdel", "HDEL|" NEEDS_KEY "|f", PLAIN) \
-	X(PEXPIRE, "pexpire", "PEXPIRE|" NEEDS_KEY "|" NEEDS_LIFE_MS, PLAIN) \
-	X(ZRANGE, "zrange", "ZRANGE|" NEEDS_KEY "|0|0", PLAIN) \
-	X(ZSCORE, "zscore", "ZSCORE|" NEEDS_KEY "|m", PLAIN) \
-	X(ZRANK, "zrank", "ZRANK|" NEEDS_KEY "|m", PLAIN) \
-	X(ZCOUNT, "zcount", "ZCOUNT|" NEEDS_KEY "|0|0", PLAIN) \
-	X(ZCARD, "zcard", "ZCARD|" NEEDS_KEY, PLAIN) \
-	X(ZADD, "zadd", "ZADD|" NEEDS_KEY "|XX|1|m", PLAIN) \
-	X(ZREM, "zrem", "ZREM|" NEEDS_KEY "|m", PLAIN) \
+	X(GET, "get", "GET|" VISIT_KEY, PLAIN) \
+	X(PTTL, "pttl", "PTTL|" VISIT_KEY, PLAIN) \
+	X(HMGET, "hmget", "HMGET|" VISIT_KEY "|f", PLAIN) \
+	X(HSET, "hset", "HSET|" VISIT_KEY "|f|v|a field without value", PLAIN) \
+	X(HDEL, "hdel", "HDEL|" VISIT_KEY "|f", PLAIN) \
+	X(PEXPIRE, "pexpire", "PEXPIRE|" VISIT_KEY "|" NEEDS_LIFE_MS, PLAIN) \
+	X(ZRANGE, "zrange", "ZRANGE|" VISIT_KEY "|0|0", PLAIN) \
+	X(ZSCORE, "zscore", "ZSCORE|" VISIT_KEY "|m", PLAIN) \
+	X(ZRANK, "zrank", "ZRANK|" VISIT_KEY "|m", PLAIN) \
+	X(ZCOUNT, "zcount", "ZCOUNT|" VISIT_KEY "|0|0", PLAIN) \
+	X(ZCARD, "zcard", "ZCARD|" VISIT_KEY, PLAIN) \
+	X(ZADD, "zadd", "ZADD|" VISIT_KEY "|XX|1|m", PLAIN) \
+	X(ZREM, "zrem", "ZREM|" VISIT_KEY "|m", PLAIN) \
 	X(ZRANGEBYSCORE, "zrangebyscore", \
-	    "ZRANGEBYSCORE|" NEEDS_KEY "|0|0", PLAIN) \
+	    "ZRANGEBYSCORE|" VISIT_KEY "|0|0", PLAIN) \
 	X(ZREMRANGEBYSCORE, "zremrangebyscore", \
-	    "ZREMRANGEBYSCORE|" NEEDS_KEY "|0|0", PLAIN) \
-	X(EXISTS, "exists", "EXISTS|" NEEDS_KEY, PLAIN) \
-	X(HKEYS, "hkeys", "HKEYS|" NEEDS_KEY, PLAIN) \
-	X(SADD, "sadd", "SADD|" NEEDS_KEY "|m", CREATES) \
-	X(SREM, "srem", "SREM|" NEEDS_KEY "|m", PLAIN) \
-	X(SMEMBERS, "smembers", "SMEMBERS|" NEEDS_KEY, PLAIN) \
-	X(LPUSH, "lpush", "LPUSH|" NEEDS_KEY "|e", CREATES) \
-	X(LTRIM, "ltrim", "LTRIM|" NEEDS_KEY "|0|9", PLAIN) \
-	X(LRANGE, "lrange", "LRANGE|" NEEDS_KEY "|0|0", PLAIN) \
-	X(LREM, "lrem", "LREM|" NEEDS_KEY "|0|e", PLAIN) \
-	X(TYPE, "type", "TYPE|" NEEDS_KEY, PLAIN) \
-	X(RPUSH, "rpush", "RPUSH|" NEEDS_KEY "|e", CREATES) \
-	X(BLPOP, "blpop", "BLPOP|" NEEDS_KEY "|0.01", SUCCEEDS) \
+	    "ZREMRANGEBYSCORE|" VISIT_KEY "|0|0", PLAIN) \
+	X(EXISTS, "exists", "EXISTS|" VISIT_KEY, PLAIN) \
+	X(HKEYS, "hkeys", "HKEYS|" VISIT_KEY, PLAIN) \
+	X(SADD, "sadd", "SADD|" VISIT_KEY "|m", CREATES) \
+	X(SREM, "srem", "SREM|" VISIT_KEY "|m", PLAIN) \
+	X(SMEMBERS, "smembers", "SMEMBERS|" VISIT_KEY, PLAIN) \
+	X(LPUSH, "lpush", "LPUSH|" VISIT_KEY "|e", CREATES) \
+	X(LTRIM, "ltrim", "LTRIM|" VISIT_KEY "|0|9", PLAIN) \
+	X(LRANGE, "lrange", "LRANGE|" VISIT_KEY "|0|0", PLAIN) \
+	X(LREM, "lrem", "LREM|" VISIT_KEY "|0|e", PLAIN) \
+	X(TYPE, "type", "TYPE|" VISIT_KEY, PLAIN) \
+	X(RPUSH, "rpush", "RPUSH|" VISIT_KEY "|e", CREATES) \
+	X(BLPOP, "blpop", "BLPOP|" VISIT_KEY "|0.01", SUCCEEDS) \
 	X(SETNAME, "client|setname", "CLIENT|SETNAME|rlockrun:doctor", SUCCEEDS) \
 	X(SCAN, "scan", "SCAN|0|COUNT|1", SUCCEEDS) \
 	X(WAIT, "wait", "WAIT|0|1", SUCCEEDS) \
@@ -63,7 +62,7 @@
 	X(ASKING, "asking", "ASKING", DIRECT) \
 	X(CLUSTER_SLOTS, "cluster|slots", "CLUSTER|SLOTS", SUCCEEDS) \
 	X(INFO, "info", "INFO|server", SUCCEEDS) \
-	X(DEL, "del", "DEL|" NEEDS_KEY, PLAIN)
+	X(DEL, "del", "DEL|" VISIT_KEY, PLAIN)
 /* clang-format on */
 
 enum needs_trial {

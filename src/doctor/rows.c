@@ -1,33 +1,30 @@
 #include "doctor/rows.h"
 
-#include <inttypes.h>
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/num.h"
 #include "base/template.h"
 #include "redis/info.h"
 
-enum { TEXT_SIZE = 4096 }; /* with all values */
-
-/* --- facts -------------------------------------------------------------- */
+/* What is longer is cut, in a value and in a text with all values. */
+enum { FACT_SIZE = 2048, TEXT_SIZE = 4096 };
 
 void
 rows_put(char **facts, const char *format, ...)
 {
+	char *former = *facts, *more;
 	va_list arguments;
-	char *more, *longer;
 
 	va_start(arguments, format);
 	more = mem_vprintf(format, arguments);
 	va_end(arguments);
-	longer = mem_printf("%s%s", *facts, more);
-	free(*facts);
+	*facts = mem_printf("%s%s", former != NULL ? former : "", more);
+	free(former);
 	free(more);
-	*facts = longer;
 }
 
 void
@@ -37,47 +34,30 @@ rows_put_flag(char **facts, const char *name, bool is)
 		rows_put(facts, "%s:1\n", name);
 }
 
-void
-rows_put_number(char **facts, const char *name, bool is_known, int64_t number)
-{
-	if (is_known)
-		rows_put(facts, "%s:%" PRId64 "\n", name, number);
-}
-
-/* --- rows --------------------------------------------------------------- */
-
-static bool
-is_true(const char *term, const char *facts)
-{
-	bool negated = *term == '!';
-	const char *operand = term + strcspn(term, "=<");
-	char name[FACT_SIZE], value[FACT_SIZE];
-	int64_t number, limit;
-	bool is = false;
-
-	term += negated;
-	snprintf(name, sizeof(name), "%.*s", (int)(operand - term), term);
-	info_text(facts, name, value, sizeof(value));
-	if (*operand == '\0')
-		is = *value != '\0';
-	else if (*operand == '=')
-		is = strcmp(value, operand + 1) == 0;
-	else if (num_int(value, 0, INT64_MAX, &number) == 0 &&
-		 num_int(operand + 1, 0, INT64_MAX, &limit) == 0)
-		is = number < limit;
-	return is != negated;
-}
-
+/* Whether all terms are true. */
 static bool
 applies(const struct judgement *row, const char *facts)
 {
-	char terms[sizeof(row->condition)], *rest = terms;
-	const char *term;
+	char terms[sizeof(row->condition)], *rest = terms, *term;
+	char value[FACT_SIZE];
 
 	memcpy(terms, row->condition, sizeof(terms));
-	while ((term = strsep(&rest, " ")) != NULL)
-		if (*term != '\0' && !is_true(term, facts))
+	while ((term = strsep(&rest, " ")) != NULL && *term != '\0') {
+		bool negated = *term == '!', is;
+		char *operand = term + strcspn(term, "=<"), sign = *operand;
+
+		*operand = '\0';
+		info_text(facts, term + negated, value, sizeof(value));
+		if (sign == '\0')
+			is = *value != '\0';
+		else if (sign == '=')
+			is = strcmp(value, operand + 1) == 0;
+		else
+			is = isdigit((unsigned char)*value) &&
+			     strverscmp(value, operand + 1) < 0;
+		if (is == negated)
 			return false;
+	}
 	return true;
 }
 
@@ -98,26 +78,27 @@ find_fact(void *arg, const char *name, bool *many)
 }
 
 size_t
-rows_judge(const struct judgement *rows, size_t count, int severity,
-    const char *facts, struct findings *findings)
+rows_judge(const char *about, const char *facts, struct findings *findings)
 {
+	const struct judgement *row = rows_table;
 	struct known known = {.facts = facts};
-	const char *former = "";
+	const char *judged = "";
 	size_t added = 0;
 
-	for (const struct judgement *row = rows; row < rows + count; row++) {
+	while (*row->check != '\0' || strcmp(row->text, about) != 0)
+		row++;
+	while (*(++row)->check != '\0') {
 		char text[TEXT_SIZE], remedy[TEXT_SIZE];
 
-		if (strcmp(row->check, former) == 0 || !applies(row, facts))
+		if (strcmp(row->check, judged) == 0 || !applies(row, facts))
 			continue;
-		former = row->check;
-		if (row->severity < severity)
+		judged = row->check;
+		if (row->severity < findings->least)
 			continue;
 		template_fill(row->text, find_fact, &known, text, sizeof(text));
 		template_fill(row->remedy, find_fact, &known, remedy,
 		    sizeof(remedy));
-		findings_add(findings, row->severity, row->check,
-		    *remedy != '\0' ? remedy : NULL, "%s", text);
+		findings_add(findings, row->severity, row->check, text, remedy);
 		added++;
 	}
 	return added;

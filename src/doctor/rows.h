@@ -1,41 +1,42 @@
-/* How a check judges: by rows, of what it knows as facts. Facts are one text of
- * lines "name:value", as INFO has them, of which the first with a name counts.
- */
+/* How the doctor judges: by facts, and by rows, each of which says what some
+ * facts mean and what to do about them. Facts are one text of lines
+ * "name:value", as INFO has them, of which the first with a name counts. */
 #ifndef ROWS_H
 #define ROWS_H
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "doctor/findings.h"
-
-enum { FACT_SIZE = 1025 }; /* longer values are cut */
 
 /* Without pointers, which the loader would have to adjust at the start of each
  * run. */
 struct judgement {
+	/* Empty: the text is what the rows that follow are about. */
 	char check[17];
 	unsigned char severity; /* or a status */
 	/* Terms, all of which must be true: "name" (it has a value),
-	 * "name=value" and "name<number"; '!' negates. */
-	char condition[80];
-	/* Templates: {name} is its value. The remedy may be empty. */
+	 * "name=value" and "name<number", which a version may be, too; '!'
+	 * negates. */
+	char condition[130];
+	/* Templates of base/template.h. The remedy may be empty. */
 	char text[144];
 	char remedy[200];
 };
+/* Ends with a heading without a text. */
+extern const struct judgement rows_table[];
 
-/* Appends to the facts, which are to be freed. A flag that is not set, and a
- * number that is not known, leave no line. */
+/* Appends facts, such as "name:%s\n", to a text that is to be freed, or that is
+ * NULL so far. */
 void rows_put(char **facts, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* One that is there, or is not. */
 void rows_put_flag(char **facts, const char *name, bool is);
-void rows_put_number(char **facts, const char *name, bool is_known,
-    int64_t number);
 
-/* Adds, of each check, the first row that applies, if it is of that severity or
- * graver. Rows of one check stand together. Returns how many. */
-size_t rows_judge(const struct judgement *rows, size_t count, int severity,
-    const char *facts, struct findings *findings);
+/* Adds, of each check about that, the first row that applies, unless it is less
+ * grave than the findings want. Rows of one check stand together. Returns how
+ * many. */
+size_t rows_judge(const char *about, const char *facts,
+    struct findings *findings);
 
 #endif

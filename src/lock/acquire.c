@@ -54,49 +54,46 @@ try_later(struct lock *lock)
 		contact_retry(lock);
 }
 
-/* The name of the lock may have no place for the keys of a policy. A server may
- * reply to each try and hang up before the doorbell, as one does that evicts
- * clients. That reply stays the last contact: our place in the queue is to be
- * given up if the wait ends now. */
+/* Whether a try may be sent: the name of the lock may have no place for the
+ * keys of a policy. A server may reply to each try and hang up before the
+ * doorbell, as one does that evicts clients. That reply stays the last contact:
+ * our place in the queue is to be given up if the wait ends now.
+ *
+ * In the plain tier, what former tries may have got is freed first. */
 static bool
-may_try(struct lock *lock)
+begin_try(struct lock *lock)
 {
 	const struct way *way = lock->link->way;
+	struct claim *claim = &lock->claim;
+	bool is_plain = claim->tier == CLAIM_PLAIN;
+	struct request request;
 
-	if (lock->claim.tier == CLAIM_PLAIN &&
-	    claim_needs_helpers(&lock->claim)) {
-		memcpy(lock->why.text, lock->why.costs, sizeof(lock->why.text));
+	if (is_plain && claim_needs_helpers(claim)) {
+		memcpy(lock->why.text, lock->why.cost, sizeof(lock->why.text));
 		lock->failure = LOCK_MISCONFIGURED;
 		return false;
 	}
-	if (config_is_vote(lock->config) || way_is_up(way) ||
-	    clock_now() >= way_rests_until(way))
-		return true;
-	snprintf(lock->why.text, sizeof(lock->why.text), "%s", way_error(way));
-	lock_due_at(lock, clock_min(way_rests_until(way), lock_ends_at(lock)));
-	return false;
-}
-
-/* In the plain tier, what former tries may have got is freed first. */
-static void
-begin_try(struct lock *lock)
-{
-	struct claim *claim = &lock->claim;
-	bool is_plain = claim->tier == CLAIM_PLAIN && claim->outer == NULL;
-	struct request request;
-
+	if (!config_is_vote(lock->config) && !way_is_up(way) &&
+	    clock_now() < way_rests_until(way)) {
+		snprintf(lock->why.text, sizeof(lock->why.text), "%s",
+		    way_error(way));
+		lock_due_at(lock,
+		    clock_min(way_rests_until(way), lock_ends_at(lock)));
+		return false;
+	}
 	lock->pace.sent_at = clock_now();
 	if (lock->pace.silent_since == 0) {
 		lock->pace.silent_since = lock->pace.sent_at;
 		lock->pace.reply_ms = lock->config->try_ms;
 	}
 	claim->was_queued = claim->was_queued || claim->asked_at != 0;
-	for (size_t i = 0; is_plain && i < claim->former_count; i++) {
+	for (size_t i = 0;
+	     is_plain && claim->outer == NULL && i < claim->former_count; i++) {
 		request_drop_former(&request, claim, i);
 		request.command.more = true;
-		contact_send(lock->link, &request, NULL,
-		    clock_now() + CONTACT_REPLY_MS);
+		contact_post(lock, &request);
 	}
+	return true;
 }
 
 /* Our own timers come before the connection's: they send an undo behind the
@@ -104,16 +101,16 @@ begin_try(struct lock *lock)
 enum lock_event
 acquire_send_try(struct lock *lock)
 {
-	bool is_first = lock->pace.again == AGAIN_NO;
+	struct request request;
 	int64_t ends_at;
 
-	if (is_first && !may_try(lock))
+	if (lock->pace.again == AGAIN_NO && !begin_try(lock))
 		return ON_LATER;
-	if (is_first)
-		begin_try(lock);
 	ends_at = way_is_up(lock->link->way) ? try_ends_at(lock)
 					     : connect_ends_at(lock);
-	if (contact_ask(lock, request_try, lock_on_reply, ends_at + 1) == -1) {
+	request_try(&request, &lock->claim);
+	if (contact_send(lock->link, &request, lock_on_reply, ends_at + 1) ==
+	    -1) {
 		try_later(lock);
 		return ON_LATER;
 	}
@@ -173,7 +170,7 @@ acquire_note_grant(struct lock *lock, const struct lock_news *news)
 	if (*answer->uncounted != '\0') {
 		contact_note_error(lock, "error from", reply->label,
 		    answer->uncounted);
-		contact_note_cost(lock, COST_QUEUE);
+		contact_lose_queue(lock);
 	}
 	lock->grant.permits = answer->permits;
 	lock->grant.success_ahead_ms = answer->ahead_ms;
@@ -312,7 +309,7 @@ acquire_fall_back(struct lock *lock, const struct lock_news *news)
 	note_error(lock, news);
 	contact_leave_queue(lock);
 	lock->claim.tier = CLAIM_PLAIN;
-	contact_note_cost(lock, COST_QUEUE);
+	contact_lose_queue(lock);
 }
 
 /* A helper key of a wrong type is somebody's mistake, and deleted. If there is
@@ -320,9 +317,12 @@ acquire_fall_back(struct lock *lock, const struct lock_news *news)
 void
 acquire_heal(struct lock *lock, const struct lock_news *news)
 {
+	struct request request;
+
 	note_error(lock, news);
 	lock->healed = true;
-	contact_ask(lock, request_heal, NULL, clock_now() + CONTACT_REPLY_MS);
+	request_heal(&request, &lock->claim);
+	contact_post(lock, &request);
 }
 
 void
@@ -418,45 +418,4 @@ acquire_give_up(struct lock *lock, const struct lock_news *news)
 	lock->why.answered = false;
 	lock->failure = LOCK_UNAVAILABLE;
 	release_silently(lock, news);
-}
-
-/* --- the doorbell ------------------------------------------------------- */
-
-enum lock_event
-acquire_send_bell(struct lock *lock)
-{
-	int64_t ms = queue_wait_ms(&lock->queue, &lock->holder);
-	int64_t deadline = clock_now() + ms + lock->pace.patience_ms;
-	struct request request;
-
-	lock_due_at(lock, clock_now() + ms);
-	if (lock->queue.way != QUEUE_DOORBELL) {
-		lock->pace.again = AGAIN_NO;
-		return ON_LATER;
-	}
-	request_doorbell(&request, &lock->claim, ms);
-	if (contact_send(lock->link, &request, lock_on_reply, deadline) == -1) {
-		lock_due_at(lock, clock_now() + CONTACT_BACKOFF_MIN_MS);
-		return ON_LATER;
-	}
-	lock_due_at(lock, CLOCK_NEVER);
-	return ON_NOTHING;
-}
-
-void
-acquire_note_ring(struct lock *lock, const struct lock_news *news)
-{
-	if (news->event == ON_FRACTION)
-		lock->queue.whole_seconds = true;
-	else if (answer_is_ring(news->heard->reply.value))
-		lock->queue.watches_head = true;
-}
-
-void
-acquire_lose_bell(struct lock *lock, const struct lock_news *news)
-{
-	contact_note_error(lock, "error from", news->heard->reply.label,
-	    value_error(news->heard->reply.value));
-	contact_note_cost(lock, COST_QUEUE);
-	lock_due_at(lock, clock_now() + queue_refuse_doorbell(&lock->queue));
 }

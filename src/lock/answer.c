@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/duration.h"
 #include "base/num.h"
 #include "lock/claim.h"
 #include "lock/kind.h"
@@ -12,7 +13,7 @@
 #include "lock/record.h"
 #include "redis/cursor.h"
 
-_Static_assert(LIMIT_AGE_MS == NUM_DURATION_MAX_MS, "no holder is older");
+_Static_assert(LIMIT_AGE_MS == DURATION_MAX_MS, "no holder is older");
 
 /* --- parts of an answer ------------------------------------------------ */
 
@@ -67,34 +68,6 @@ take_waiters(struct cursor *cursor, struct answer_waiters *waiters)
 
 /* --- acquire, join ---------------------------------------------------- */
 
-/* A waiter, and the label in its record. */
-static void
-read_by(struct holder_by *by, const char *name, const char *record)
-{
-	const struct waiter waiter = waiter_read(name);
-	struct record_words words = {record};
-	struct holder holder = {.label = ""};
-
-	snprintf(by->pid, sizeof(by->pid), "%.*s",
-	    (int)strcspn(waiter.pid, "@"), waiter.pid);
-	snprintf(by->host, sizeof(by->host), "%s", waiter.host);
-	record_read(&words, &holder, NULL, 0);
-	snprintf(by->label, sizeof(by->label), "%s", holder.label);
-}
-
-/* A holder without an entry is a foreign one. */
-static void
-read_holder(struct holder *holder, const char *entry, int64_t now_ms)
-{
-	struct record_entry read;
-
-	holder->state = HOLDER_FOREIGN;
-	if (*entry != '\0')
-		record_read_entry(entry, now_ms, holder, &read);
-	else
-		snprintf(holder->pid, sizeof(holder->pid), "?");
-}
-
 static void
 take_busy(struct cursor *cursor, struct answer *answer)
 {
@@ -114,7 +87,7 @@ take_busy(struct cursor *cursor, struct answer *answer)
 	entry = cursor_text(cursor, LIMIT_ENTRY);
 	holder->state = HOLDER_NONE;
 	if (holder->count > 0)
-		read_holder(holder, entry, now_ms);
+		record_read_holder(entry, now_ms, holder);
 	if ((holder->kind == '\0') != (holder->count == 0))
 		cursor->bad = true;
 	take_waiters(cursor, &answer->to_notify);
@@ -132,7 +105,7 @@ take_grant(struct cursor *cursor, struct answer *answer)
 	answer->ahead_ms = cursor_integer(cursor, 0, LIMIT_AGE_MS);
 	entry = cursor_text(cursor, LIMIT_ENTRY);
 	if (*entry != '\0')
-		read_holder(&other, entry, answer->start);
+		record_read_holder(entry, answer->start, &other);
 	answer->permits = other.permits;
 	answer_waiter(cursor, answer->head);
 	take_waiters(cursor, &answer->to_notify);
@@ -142,8 +115,7 @@ static void
 take_try(struct cursor *cursor, struct answer *answer)
 {
 	int64_t code = cursor_integer(cursor, 0, 5);
-	struct record_words success;
-	const char *waiter;
+	const char *text;
 
 	if (code == 1) {
 		answer->outcome = ANSWER_GRANTED;
@@ -152,15 +124,13 @@ take_try(struct cursor *cursor, struct answer *answer)
 		answer->outcome = ANSWER_NOT_DUE;
 		answer->by_id = code == 5;
 		answer->ago_ms = cursor_integer(cursor, 0, LIMIT_AGE_MS);
-		/* When it ended, fence, start, record. */
-		success.at = cursor_text(cursor, LIMIT_ENTRY);
-		for (int i = 0; i < 3; i++)
-			record_number(&success, LIMIT_EXACT);
-		record_read(&success, &answer->holder, NULL, 0);
+		text = cursor_text(cursor, LIMIT_ENTRY);
+		record_read_success(text, &answer->holder);
 	} else if (code == 3) {
 		answer->outcome = ANSWER_OVERTAKEN;
-		waiter = cursor_text(cursor, LIMIT_ENTRY);
-		read_by(&answer->by, waiter, cursor_text(cursor, LIMIT_ENTRY));
+		text = cursor_text(cursor, LIMIT_ENTRY);
+		record_read_by(text, cursor_text(cursor, LIMIT_ENTRY),
+		    &answer->by);
 	} else {
 		answer->outcome = ANSWER_BUSY;
 		take_busy(cursor, answer);
@@ -211,22 +181,6 @@ read_flag(struct answer *answer, const struct value *reply,
 	return true;
 }
 
-static bool
-read_order(struct answer *answer, const struct value *reply)
-{
-	const char *text = value_text(reply);
-	struct record_words words = {text};
-	char name[WAITER_SIZE];
-
-	if (text == NULL)
-		return false;
-	record_word(&words, answer->ordered, sizeof(answer->ordered));
-	record_number(&words, LIMIT_EXACT);
-	record_word(&words, name, sizeof(name));
-	read_by(&answer->by, name, words.at);
-	return true;
-}
-
 /* --- all ---------------------------------------------------------------- */
 
 static bool
@@ -266,7 +220,10 @@ read_asked(struct answer *answer, enum answer_to asked,
 		break;
 	case ANSWER_TO_ORDER:
 		answer->outcome = ANSWER_HINT;
-		return read_order(answer, reply);
+		if (value_text(reply) != NULL)
+			record_read_order(value_text(reply), answer->ordered,
+			    &answer->by);
+		return value_text(reply) != NULL;
 	}
 	return cursor_is_done(&cursor);
 }

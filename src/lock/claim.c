@@ -74,71 +74,6 @@ key_is_placeable(const char *key)
 	return has_hash_tag(key) || (*key != '\0' && strchr(key, '}') == NULL);
 }
 
-char *
-key_of_helper(const char *helper)
-{
-	const char *end = strrchr(helper, ':');
-	size_t length = strlen(helper);
-	size_t tagged = sizeof(":rlkt:x") - 1;
-	size_t plain = sizeof("}:rlk:x") - 1;
-	char *key = NULL, *same;
-
-	if (end == NULL || end[1] == '\0' || end[2] != '\0')
-		return NULL;
-	if (length >= tagged &&
-	    strncmp(helper + length - tagged, ":rlkt:", tagged - 1) == 0)
-		key = strndup(helper, length - tagged);
-	else if (length > plain && *helper == '{' &&
-		 strncmp(helper + length - plain, "}:rlk:", plain - 1) == 0)
-		key = strndup(helper + 1, length - plain - 1);
-	if (key == NULL)
-		return NULL;
-	same = key_helper(key, end[1]);
-	if (strcmp(same, helper) != 0) {
-		free(key);
-		key = NULL;
-	}
-	free(same);
-	return key;
-}
-
-/* --- waiters ---------------------------------------------------------- */
-
-bool
-waiter_parse(struct waiter *waiter, const char *name)
-{
-	const size_t token_at = strlen("x:");
-	const char *at;
-
-	if (*name == '\0' || kind_of(*name) == NULL || name[1] != ':')
-		return false;
-	at = name + token_at +
-	     strspn(name + token_at, "0123456789abcdefABCDEF-");
-	if (at != name + token_at + TOKEN_LENGTH || *at != ':')
-		return false;
-	waiter->kind = name[0];
-	memcpy(waiter->token, name + token_at, TOKEN_LENGTH);
-	waiter->token[TOKEN_LENGTH] = '\0';
-	waiter->pid = at + 1;
-	at = waiter->pid + strspn(waiter->pid, "0123456789");
-	waiter->host = at + 1;
-	return *at == '@';
-}
-
-struct waiter
-waiter_read(const char *name)
-{
-	struct waiter waiter;
-
-	if (!waiter_parse(&waiter, name))
-		return (struct waiter){.pid = "?", .host = "?"};
-	if (*waiter.pid == '@')
-		waiter.pid = "?";
-	if (*waiter.host == '\0')
-		waiter.host = "?";
-	return waiter;
-}
-
 /* --- a claim ----------------------------------------------------------- */
 
 /* In a cluster the helper keys may lie in another slot, mostly on another node.
@@ -156,17 +91,6 @@ set_token(struct claim *claim, const char *token)
 {
 	memcpy(claim->token, token, sizeof(claim->token));
 	key_set_token(claim->keys.nested, token);
-}
-
-bool
-claim_change_token(struct claim *claim)
-{
-	char token[TOKEN_SIZE];
-
-	if (token_make(token) == -1)
-		return false;
-	set_token(claim, token);
-	return true;
 }
 
 int

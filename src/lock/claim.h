@@ -11,8 +11,9 @@
 #include "lock/kind.h"
 #include "lock/record.h"
 #include "lock/token.h"
+#include "lock/waiter.h"
 
-enum { CLAIM_FORMER_MAX = 8, WAITER_SIZE = 320 };
+enum { CLAIM_FORMER_MAX = 8 };
 
 /* --- keys ------------------------------------------------------------- */
 
@@ -55,29 +56,6 @@ void key_set_token(char *key, const char *token);
 /* Whether the helper keys lie in the key's slot: all do, unless it has a '}'
  * but no hash tag. */
 bool key_is_placeable(const char *key);
-
-/* The other way round: the key that has this helper, to be freed. NULL when it
- * is not the helper of any. Dies when memory is out. */
-char *key_of_helper(const char *helper);
-
-/* --- waiters ----------------------------------------------------------- */
-
-/* A waiter's name in the queue: kind, token and, for people, pid and host.
- * "x:<token>:<pid>@<host>". */
-struct waiter {
-	char kind;
-	char token[TOKEN_SIZE];
-	const char *pid; /* inside the name, up to the '@' */
-	const char *host;
-};
-
-/* Whether it is a waiter's name; *waiter is undefined otherwise. Its texts
- * point into the name. */
-bool waiter_parse(struct waiter *waiter, const char *name);
-
-/* For people: any text may be in a queue. What it lacks of such a name is "?".
- * A pid ends with the '@', if the name has one. */
-struct waiter waiter_read(const char *name);
 
 /* --- a claim ----------------------------------------------------------- */
 
@@ -126,17 +104,13 @@ enum claim_tier claim_top_tier(const struct lock_config *config);
 int claim_init(struct claim *claim, const struct lock_config *config);
 void claim_fini(struct claim *claim);
 
-/* Another token: a release that was sent for the former one may arrive late,
- * and must not free what is granted afterwards. The waiter's name stays, and
- * with it the doorbell: with another name we would be overtaken by ourselves.
- * False without randomness. */
-bool claim_change_token(struct claim *claim);
-
 /* Another token for the next try, which names the former ones and takes over
  * what they have got. A try without a reply may reach the server at any later
  * time, even after the lock was granted to the next try, lost, and used by
- * others; so its token must not be used again. The waiter's name stays, and
- * with it position and doorbell. False without randomness. */
+ * others; so its token must not be used again. Nor must it after a release,
+ * which may arrive late and free what is granted afterwards. The waiter's name
+ * stays, and with it position and doorbell: with another name we would be
+ * overtaken by ourselves. False without randomness. */
 bool claim_supersede_token(struct claim *claim);
 /* As claim_supersede_token, but with a given token of TOKEN_SIZE bytes: on
  * several servers a lock has one token for all. */

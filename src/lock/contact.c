@@ -108,6 +108,12 @@ contact_ask(struct lock *lock, request_maker *make, reply_handler *on_reply,
 }
 
 void
+contact_post(struct lock *lock, struct request *request)
+{
+	contact_send(lock->link, request, NULL, clock_now() + CONTACT_REPLY_MS);
+}
+
+void
 contact_make_release(struct lock *lock, struct request *request)
 {
 	const struct request_end end = {.keep_ms = lock->release.keep_until -
@@ -129,8 +135,7 @@ contact_post_release(struct lock *lock, bool more)
 
 	contact_make_release(lock, &request);
 	request.command.more = more;
-	contact_send(lock->link, &request, NULL,
-	    clock_now() + CONTACT_REPLY_MS);
+	contact_post(lock, &request);
 }
 
 void
@@ -140,19 +145,23 @@ contact_ring(struct lock *lock, const char (*waiters)[WAITER_SIZE],
 	struct request request;
 
 	request_ring(&request, &lock->claim.keys, waiters, count);
-	contact_send(lock->link, &request, NULL,
-	    clock_now() + CONTACT_REPLY_MS);
+	contact_post(lock, &request);
 }
 
 void
 contact_leave_queue(struct lock *lock)
 {
-	int64_t deadline = clock_now() + CONTACT_REPLY_MS;
+	const struct key_names *keys = &lock->claim.keys;
+	const char *const from[] = {keys->queue, keys->alive};
+	struct request request;
 
 	if (!lock->claim.was_queued)
 		return;
-	contact_ask(lock, request_leave_queue, NULL, deadline);
-	contact_ask(lock, request_leave_alive, NULL, deadline);
+	for (size_t i = 0; i < 2; i++) {
+		request_begin(&request);
+		REQUEST_ADD(&request, "ZREM", from[i], lock->claim.waiter);
+		contact_post(lock, &request);
+	}
 	lock->queue.position = -1;
 	lock->claim.was_queued = false;
 }
@@ -252,10 +261,10 @@ contact_note_trouble(struct lock *lock, const struct lock_reply *heard)
 }
 
 void
-contact_note_cost(struct lock *lock, enum lock_cost cost)
+contact_lose_queue(struct lock *lock)
 {
-	lock->why.cost = cost;
-	memcpy(lock->why.costs, lock->why.text, sizeof(lock->why.costs));
+	lock->why.no_queue = true;
+	memcpy(lock->why.cost, lock->why.text, sizeof(lock->why.cost));
 }
 
 /* That too few replicas have what the server did stays what is wrong with it.

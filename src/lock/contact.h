@@ -24,6 +24,8 @@ int contact_send(struct lock_link *link, struct request *request,
 /* Makes the request first, and uses the link that is in use. */
 int contact_ask(struct lock *lock, request_maker *make, reply_handler *on_reply,
     int64_t deadline);
+/* Nobody awaits the reply. */
+void contact_post(struct lock *lock, struct request *request);
 /* Makes a release of what the lock has come to. */
 void contact_make_release(struct lock *lock, struct request *request);
 /* Sends it, and nobody awaits the reply. more: another command follows in the
@@ -63,8 +65,8 @@ void contact_note_error(struct lock *lock, const char *what, const char *label,
 /* that of a reply which may pass, or that it was one redirect too many, and
  * whether to give the connection up; why a lock has failed stays, */
 void contact_note_trouble(struct lock *lock, const struct lock_reply *heard);
-/* that what has just been noted has cost this for good, */
-void contact_note_cost(struct lock *lock, enum lock_cost cost);
+/* that what has just been noted has cost the queue, */
+void contact_lose_queue(struct lock *lock);
 /* no reply (NULL: as the server's error says), */
 void contact_note_silence(struct lock *lock, const char *why);
 /* or why a command is not even sent: the time may be over while the connection

@@ -58,15 +58,8 @@ lock_hear(struct lock *lock, const struct reply *reply,
 
 /* --- by question -------------------------------------------------------- */
 
-/* Outside the full tier nobody queues; in it, one without a place has found the
- * queue full. */
-static bool
-is_waited_for(const struct lock *lock, const struct answer *answer)
-{
-	return lock->config->wait && !config_is_vote(lock->config) &&
-	       (answer->position != -1 || lock->claim.tier != CLAIM_FULL);
-}
-
+/* A busy lock is waited for with a place in the queue. Outside the full tier
+ * nobody queues; in it, one without a place has found the queue full. */
 static enum lock_event
 judge_try_answer(const struct lock *lock, const struct lock_reply *heard)
 {
@@ -79,7 +72,11 @@ judge_try_answer(const struct lock *lock, const struct lock_reply *heard)
 			   ? ON_LATE
 			   : ON_GRANTED;
 	case ANSWER_BUSY:
-		return is_waited_for(lock, &heard->answer) ? ON_BUSY : ON_SKIP;
+		return lock->config->wait && !is_vote &&
+			       (heard->answer.position != -1 ||
+				   lock->claim.tier != CLAIM_FULL)
+			   ? ON_BUSY
+			   : ON_SKIP;
 	case ANSWER_NOT_HELD:
 		return is_vote ? ON_SKIP : ON_NO_OUTER;
 	default: /* NOT_DUE, OVERTAKEN, OTHER_KIND */
@@ -146,20 +143,6 @@ judge_bell(const struct lock *lock, const struct lock_reply *heard)
 	return may_pass(reply_judge_error(error)) ? ON_TROUBLE : ON_REFUSED;
 }
 
-/* A refusal says nothing about the lock: passwords and rules change under long
- * jobs, and may change back before the lease ends. So the lease decides, of
- * other errors too. After a refused AUTH or SELECT a value may be about another
- * db. */
-static enum lock_event
-judge_renewal(const struct lock_reply *heard)
-{
-	if (heard->verdict == VERDICT_WRONGTYPE)
-		return ON_GONE;
-	if (heard->verdict != VERDICT_VALUE)
-		return ON_TROUBLE;
-	return heard->answer.outcome == ANSWER_NOT_OURS ? ON_GONE : ON_OURS;
-}
-
 /* Of a lock that has failed only what the script has come to matters. */
 static enum lock_event
 judge_release(const struct lock *lock, const struct lock_reply *heard)
@@ -180,32 +163,37 @@ judge_release(const struct lock *lock, const struct lock_reply *heard)
 		   : ON_REFUSED;
 }
 
-static enum lock_event
-judge_record(const struct lock *lock, const struct lock_reply *heard)
-{
-	if (heard->answer.outcome != ANSWER_NONE)
-		return ON_FREED;
-	return clock_now() < lock->release.give_up_at &&
-		       (heard->reply.error == NULL || may_pass(heard->verdict))
-		   ? ON_TROUBLE
-		   : ON_REFUSED;
-}
-
+/* To a renewal a refusal says nothing about the lock: passwords and rules
+ * change under long jobs, and may change back before the lease ends. So the
+ * lease decides, of other errors too. After a refused AUTH or SELECT a value
+ * may be about another db. */
 enum lock_event
 lock_judge(const struct lock *lock, const struct lock_reply *heard)
 {
-	if (heard->verdict == VERDICT_AGAIN && lock->pace.repeats < REPEATS_MAX)
+	enum verdict verdict = heard->verdict;
+	enum answer_outcome outcome = heard->answer.outcome;
+
+	if (verdict == VERDICT_AGAIN && lock->pace.repeats < REPEATS_MAX)
 		return ON_AGAIN;
 	switch (heard->reply.tag) {
 	case ANSWER_TO_BELL:
 		return judge_bell(lock, heard);
 	case ANSWER_TO_RENEWAL:
-		return judge_renewal(heard);
+		if (verdict == VERDICT_WRONGTYPE)
+			return ON_GONE;
+		if (verdict != VERDICT_VALUE)
+			return ON_TROUBLE;
+		return outcome == ANSWER_NOT_OURS ? ON_GONE : ON_OURS;
 	case ANSWER_TO_RELEASE:
 	case ANSWER_TO_PLAIN_RELEASE:
 		return judge_release(lock, heard);
 	case ANSWER_TO_RECORD:
-		return judge_record(lock, heard);
+		if (outcome != ANSWER_NONE)
+			return ON_FREED;
+		return clock_now() < lock->release.give_up_at &&
+			       (heard->reply.error == NULL || may_pass(verdict))
+			   ? ON_TROUBLE
+			   : ON_REFUSED;
 	default:
 		return judge_try(lock, heard);
 	}

@@ -9,8 +9,6 @@
 #include "redis/reply.h"
 #include "redis/way.h"
 
-enum { LOOK_MS = 1000, ORDER_REPLY_MS = 10000 }; /* for an order */
-
 /* A renewal is sent after that part of the ttl. The first one of a vote is
  * early: others may have been silent, or have voted for a contender that has
  * withdrawn since, and until they get the lock, too, it may not outlive the
@@ -34,12 +32,16 @@ lease_prove(struct lock *lock, int64_t sent_at)
 
 /* Give or take 5%. */
 static void
-schedule_renewal(struct lock *lock, int64_t sent_at, int part)
+renew_after(struct lock *lock, int64_t sent_at, int64_t after)
 {
-	int64_t after = lock->config->ttl_ms / part;
-
 	lock_due_at(lock,
 	    sent_at + after + dice_between(-after / 20, after / 20));
+}
+
+void
+lease_schedule(struct lock *lock, int64_t sent_at)
+{
+	renew_after(lock, sent_at, lock->config->ttl_ms / PART);
 }
 
 /* A vote whose lease is over is no hurry any more, and its server may be away
@@ -49,7 +51,7 @@ retry_renewal(struct lock *lock)
 {
 	if (config_is_vote(lock->config) &&
 	    clock_now() >= lock->lease.valid_until)
-		schedule_renewal(lock, clock_now(), PART);
+		lease_schedule(lock, clock_now());
 	else
 		contact_retry(lock);
 }
@@ -145,7 +147,7 @@ lease_note_ours(struct lock *lock, const struct lock_news *news)
 
 	contact_note_round_trip(lock, sent_at);
 	lease_prove(lock, sent_at);
-	schedule_renewal(lock, sent_at, PART);
+	lease_schedule(lock, sent_at);
 	lock->vote.renewed_at = sent_at;
 	lock->vote.was_away = false;
 	if (lock->claim.outer != NULL && lock->claim.tier == CLAIM_FULL)
@@ -199,110 +201,13 @@ lease_renew_at(struct lock *lock, int64_t at)
 		lock_due_at(lock, at);
 }
 
-/* --- an order to stop --------------------------------------------------- */
-
-static void
-ask_for_order(struct lock *lock)
-{
-	lock->order.is_out = contact_ask(lock, request_order, lock_on_reply,
-				 clock_now() + ORDER_REPLY_MS) == 0;
-}
-
-/* Ignores an order for another holder, and a value that is no order. */
-void
-lease_note_order(struct lock *lock, const struct lock_reply *heard)
-{
-	lock->order.is_out = false;
-	if (lock_phase(lock) != LOCK_HELD)
-		return;
-	if (lock_judge(lock, heard) == ON_AGAIN) {
-		lock_follow(lock, &(struct lock_news){.heard = heard});
-		ask_for_order(lock);
-	} else if (heard->verdict == VERDICT_AGAIN) {
-		contact_note_trouble(lock, heard);
-	}
-	if (heard->answer.outcome == ANSWER_NONE || lock->order.ordered ||
-	    strcmp(heard->answer.ordered, lock->claim.token) != 0)
-		return;
-	lock->order.by = heard->answer.by;
-	lock->order.ordered = true;
-}
-
-/* Not asked again while the reply is missing. */
-static void
-on_order_due(void *arg)
-{
-	struct lock *lock = arg;
-
-	if (lock_phase(lock) != LOCK_HELD || lock->order.ordered)
-		return;
-	if (!lock->order.is_out)
-		ask_for_order(lock);
-	loop_timer_set(lock->loop, &lock->order.timer, clock_now() + LOOK_MS);
-}
-
-/* The outer run obeys for those that are nested in it. */
 void
 lease_begin(struct lock *lock, int64_t sent_at)
 {
-	if (lock->config->replaceable && lock->claim.outer == NULL) {
-		lock->order.timer =
-		    (struct loop_timer){.on_due = on_order_due, .arg = lock};
-		loop_timer_set(lock->loop, &lock->order.timer,
-		    clock_now() + LOOK_MS);
-	}
+	order_begin(lock);
 	lock->lease.acquired_at = lock->lease.known_at = sent_at;
 	lease_prove(lock, sent_at);
-	schedule_renewal(lock, sent_at,
-	    config_is_vote(lock->config) ? FIRST_PART : PART);
-}
-
-/* --- planting ------------------------------------------------------------ */
-
-/* A contender that does not get it may have had it for a moment, so it is asked
- * again. */
-void
-lease_plant(struct lock *lock, const struct lock_news *news)
-{
-	lock->vote.lacks = news->from;
-	if (lock->vote.was_away)
-		contact_retry(lock);
-	lock->pace.sent_at = clock_now();
-	lock->lease.valid_until = lock->vote.renewed_at = 0;
-	lock->debt = DEBT_MAYBE;
-}
-
-enum lock_event
-lease_send_plant(struct lock *lock)
-{
-	lock->vote.is_out = contact_ask(lock, request_try, lock_on_reply,
-				clock_now() + lock->pace.patience_ms) == 0;
-	return lock->vote.is_out ? ON_NOTHING : ON_LATER;
-}
-
-void
-lease_note_planted(struct lock *lock, const struct lock_news *news)
-{
-	lock->failure = 0;
-	lock->debt = DEBT_OURS;
-	lock->vote.was_away = false;
-	lock->lease.acquired_at = news->heard->reply.sent_at;
-	contact_note_reply(lock);
-	contact_note_grant(lock, &news->heard->answer);
-	schedule_renewal(lock, clock_now(), PART);
-}
-
-/* A grant to a user, or in a db, that is not ours is undone. The next
- * connection may be let in. */
-void
-lease_not_planted(struct lock *lock, const struct lock_news *news)
-{
-	const struct lock_reply *heard = news->heard;
-	bool is_shut = heard->reply.kind == REPLY_NO_ACCESS;
-
-	lock->debt =
-	    heard->answer.outcome == ANSWER_NONE ? DEBT_MAYBE : DEBT_NOTHING;
-	if (heard->answer.outcome == ANSWER_GRANTED && is_shut)
-		contact_post_release(lock, false);
-	contact_doubt(lock, heard);
+	renew_after(lock, sent_at,
+	    lock->config->ttl_ms /
+		(config_is_vote(lock->config) ? FIRST_PART : PART));
 }

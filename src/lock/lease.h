@@ -1,9 +1,6 @@
 /* What a held lock does: it is renewed, or lost. See THE LEASE in
- * rlockrun-protocol(7). Its orders: ON_RENEW asks for a renewal now, unless one
- * is out already. ON_PLANT, of a vote that is LOST or was never held, of which
- * nothing is out, asks its server for the lock again: it is HELD if that is
- * granted, but counts for nothing before it is renewed, as nothing is proven.
- * It is asked again, with a back-off, if its server was_away. */
+ * rlockrun-protocol(7). Its order: ON_RENEW asks for a renewal now, unless one
+ * is out already. */
 #ifndef LEASE_H
 #define LEASE_H
 
@@ -27,6 +24,9 @@ void lease_renew_at(struct lock *lock, int64_t at);
 
 /* HELD, by a grant that was asked for at sent_at. */
 void lease_begin(struct lock *lock, int64_t sent_at);
+
+/* HELD: renews a part of the ttl after what was sent then. */
+void lease_schedule(struct lock *lock, int64_t sent_at);
 
 /* It is ours by a reply to what was sent then. */
 void lease_prove(struct lock *lock, int64_t sent_at);

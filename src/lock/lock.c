@@ -19,13 +19,13 @@ static const struct state {
 } states[LOCK_STATES] = {
     [AT_IDLE] = {LOCK_IDLE, 0, NULL},
     [AT_TRY] = {LOCK_ACQUIRING, TRIES, acquire_send_try},
-    [AT_BELL] = {LOCK_ACQUIRING, BIT(ANSWER_TO_BELL), acquire_send_bell},
+    [AT_BELL] = {LOCK_ACQUIRING, BIT(ANSWER_TO_BELL), bell_send},
     [AT_REST] = {LOCK_ACQUIRING, 0, NULL},
     [AT_HELD] = {LOCK_HELD, 0, NULL},
     [AT_RENEW] = {LOCK_HELD, BIT(ANSWER_TO_RENEWAL), lease_send_renewal},
     [AT_TWICE] = {LOCK_HELD, BIT(ANSWER_TO_RENEWAL), lease_send_beside},
     [AT_LOST] = {LOCK_LOST, 0, NULL},
-    [AT_PLANT] = {LOCK_LOST, TRIES, lease_send_plant},
+    [AT_PLANT] = {LOCK_LOST, TRIES, vote_send_plant},
     [AT_AWAIT] = {LOCK_RELEASING, BIT(ANSWER_TO_RENEWAL), release_await},
     [AT_FREE] = {LOCK_RELEASING, RELEASES, release_send},
     [AT_PAUSE] = {LOCK_RELEASING, 0, NULL},
@@ -63,11 +63,11 @@ static const struct cell {
 	[ON_RELEASE] = {release_begin, AT_AWAIT},
 	[ON_WITHDRAW] = {release_withdraw, AT_AWAIT},
 	[ON_BEHIND] = {release_behind, AT_DONE}},
-    [AT_BELL] = {[ON_BELL] = {acquire_note_ring, AT_TRY},
-	[ON_FRACTION] = {acquire_note_ring, AT_BELL},
+    [AT_BELL] = {[ON_BELL] = {bell_note_ring, AT_TRY},
+	[ON_FRACTION] = {bell_note_ring, AT_BELL},
 	[ON_AGAIN] = {lock_follow, AT_BELL},
 	[ON_TROUBLE] = {contact_put_off, AT_REST},
-	[ON_REFUSED] = {acquire_lose_bell, AT_REST},
+	[ON_REFUSED] = {bell_lose, AT_REST},
 	[ON_LATER] = {NULL, AT_REST},
 	[ON_WITHDRAW] = {release_withdraw, AT_AWAIT}},
     [AT_REST] = {[ON_DUE] = {NULL, AT_TRY},
@@ -97,15 +97,15 @@ static const struct cell {
 	[ON_RELEASE] = {release_begin, AT_AWAIT},
 	[ON_WITHDRAW] = {release_withdraw, AT_AWAIT},
 	[ON_BEHIND] = {release_behind, AT_DONE}},
-    [AT_LOST] = {[ON_DUE] = {lease_plant, AT_PLANT},
+    [AT_LOST] = {[ON_DUE] = {vote_plant, AT_PLANT},
 	[ON_ACQUIRE] = {acquire_begin, AT_TRY},
-	[ON_PLANT] = {lease_plant, AT_PLANT},
+	[ON_PLANT] = {vote_plant, AT_PLANT},
 	[ON_RELEASE] = {release_begin, AT_AWAIT},
 	[ON_RECORD] = {NULL, AT_RECORD},
 	[ON_WITHDRAW] = {release_withdraw, AT_AWAIT}},
-    [AT_PLANT] = {[ON_GRANTED] = {lease_note_planted, AT_HELD},
+    [AT_PLANT] = {[ON_GRANTED] = {vote_note_planted, AT_HELD},
 	[ON_AGAIN] = {lock_follow, AT_PLANT},
-	[ON_TROUBLE] = {lease_not_planted, AT_LACKS},
+	[ON_TROUBLE] = {vote_not_planted, AT_LACKS},
 	[ON_LATER] = {NULL, AT_LACKS},
 	[ON_DUE] = {contact_put_off, AT_SAME},
 	[ON_RELEASE] = {release_begin, AT_AWAIT},
@@ -151,14 +151,14 @@ static const struct cell {
 	[ON_WITHDRAW] = {release_hurry, AT_SAME}},
 
     /* --- over --- */
-    [AT_DONE] = {[ON_DUE] = {lease_plant, AT_PLANT},
+    [AT_DONE] = {[ON_DUE] = {vote_plant, AT_PLANT},
 	[ON_ACQUIRE] = {acquire_begin, AT_TRY},
-	[ON_PLANT] = {lease_plant, AT_PLANT},
+	[ON_PLANT] = {vote_plant, AT_PLANT},
 	[ON_RELEASE] = {release_begin, AT_AWAIT},
 	[ON_RECORD] = {NULL, AT_RECORD}},
-    [AT_FAILED] = {[ON_DUE] = {lease_plant, AT_PLANT},
+    [AT_FAILED] = {[ON_DUE] = {vote_plant, AT_PLANT},
 	[ON_ACQUIRE] = {acquire_begin, AT_TRY},
-	[ON_PLANT] = {lease_plant, AT_PLANT},
+	[ON_PLANT] = {vote_plant, AT_PLANT},
 	[ON_RELEASE] = {release_begin, AT_AWAIT},
 	[ON_WITHDRAW] = {release_withdraw, AT_AWAIT},
 	[ON_BEHIND] = {release_behind, AT_DONE}},
@@ -248,7 +248,7 @@ lock_on_reply(void *arg, const struct reply *reply)
 	if (reply->tag == ANSWER_TO_HEAD && heard.answer.outcome != ANSWER_NONE)
 		claim_expect_head(&lock->claim, heard.answer.head);
 	else if (reply->tag == ANSWER_TO_ORDER)
-		lease_note_order(lock, &heard);
+		order_note(lock, &heard);
 	else if (states[lock->state].hears & BIT(reply->tag))
 		take_event(lock, lock_judge(lock, &heard), &heard);
 	if (heard.reply.kind == REPLY_TOO_FEW)
@@ -326,8 +326,8 @@ lock_init(struct lock *lock, struct loop *loop,
 		return -1;
 	if (lock->claim.tier == CLAIM_FULL)
 		return 0;
-	lock->why.cost = COST_QUEUE;
-	snprintf(lock->why.costs, sizeof(lock->why.costs),
+	lock->why.no_queue = true;
+	snprintf(lock->why.cost, sizeof(lock->why.cost),
 	    "in a cluster, no key can lie beside a name with a '}' but "
 	    "without a hash tag");
 	return 0;

@@ -173,12 +173,9 @@ struct lock_reply {
 struct lock_why {
 	char text[LOCK_ERROR_MAX]; /* the last of it */
 	bool answered;		   /* it is over: the last contact succeeded */
-	enum lock_cost {
-		COST_NOTHING,
-		COST_QUEUE,  /* the tier is lower, or the doorbell denied */
-		COST_RECORD, /* the end of the run is not recorded */
-	} cost;
-	char costs[LOCK_ERROR_MAX]; /* why it has cost that */
+	bool no_queue; /* the tier is lower for good, or the doorbell denied */
+	char cost[LOCK_ERROR_MAX]; /* why that is so, or why the end of the run
+				    * is not recorded */
 };
 
 /* What a grant says. */
@@ -298,19 +295,29 @@ typedef void lock_note(struct lock *lock, const struct lock_news *news);
 typedef enum lock_event lock_sender(struct lock *lock);
 
 /* acquire.c */
-lock_sender acquire_send_try, acquire_send_bell;
+lock_sender acquire_send_try;
 lock_note acquire_begin, acquire_note_grant, acquire_note_late,
     acquire_note_busy, acquire_skip, acquire_forget_outer, acquire_shut_out,
     acquire_heal, acquire_fall_back, acquire_fail, acquire_back_off,
-    acquire_note_silence, acquire_abandon, acquire_give_up, acquire_note_ring,
-    acquire_lose_bell;
+    acquire_note_silence, acquire_abandon, acquire_give_up;
+
+/* bell.c */
+lock_sender bell_send;
+lock_note bell_note_ring, bell_lose;
 
 /* lease.c */
-lock_sender lease_send_renewal, lease_send_beside, lease_send_plant;
+lock_sender lease_send_renewal, lease_send_beside;
 lock_note lease_note_ours, lease_note_loss, lease_note_trouble,
-    lease_note_overdue, lease_plant, lease_note_planted, lease_not_planted;
-/* The reply to a look for an order to stop. */
-void lease_note_order(struct lock *lock, const struct lock_reply *heard);
+    lease_note_overdue;
+
+/* votes.c */
+lock_sender vote_send_plant;
+lock_note vote_plant, vote_note_planted, vote_not_planted;
+
+/* order.c: looks for an order to stop, if the lock is replaceable; and the
+ * reply to that. */
+void order_begin(struct lock *lock);
+void order_note(struct lock *lock, const struct lock_reply *heard);
 
 /* release.c */
 lock_sender release_await, release_send, release_send_record;

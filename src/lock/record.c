@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "lock/token.h"
+#include "lock/waiter.h"
 
 /* How a run holds the lock. */
 static const char hows[][12] =
@@ -103,16 +103,6 @@ record_time(struct record_words *words, int64_t now_ms)
 
 /* --- records ---------------------------------------------------------- */
 
-static const char *
-how_held(const struct lock_config *config)
-{
-	if (config->is_pause)
-		return hows[HOLDER_PAUSED];
-	if (config->is_hold)
-		return hows[HOLDER_HOLD];
-	return config->replaceable ? REPLACEABLE : hows[HOLDER_KNOWN];
-}
-
 void
 record_make(char record[RECORD_SIZE], const struct lock_config *config,
     const struct holder *self)
@@ -124,9 +114,16 @@ record_make(char record[RECORD_SIZE], const struct lock_config *config,
 	    {self->host, sizeof(self->host)}, {self->user, sizeof(self->user)},
 	    {config->label, LIMIT_LABEL}, {config->command, LIMIT_LONG_TEXT}};
 	const size_t count = sizeof(words) / sizeof(*words);
+	const char *how = hows[HOLDER_KNOWN];
 	char *end = record;
 
-	end += snprintf(record, RECORD_HEAD, "%s %d ", how_held(config),
+	if (config->is_pause)
+		how = hows[HOLDER_PAUSED];
+	else if (config->is_hold)
+		how = hows[HOLDER_HOLD];
+	else if (config->replaceable)
+		how = REPLACEABLE;
+	end += snprintf(record, RECORD_HEAD, "%s %d ", how,
 	    config->kind == &kind_permits ? config->permits : 0);
 	for (size_t i = 0; i < count; i++)
 		end = put_word(end, words[i].text, words[i].most);
@@ -193,4 +190,53 @@ record_read_entry(const char *text, int64_t now_ms, struct holder *holder,
 			  : now_ms > entry->since_ms ? now_ms - entry->since_ms
 						     : 0;
 	return true;
+}
+
+void
+record_read_holder(const char *entry, int64_t now_ms, struct holder *holder)
+{
+	struct record_entry read;
+
+	holder->state = HOLDER_FOREIGN;
+	if (*entry != '\0')
+		record_read_entry(entry, now_ms, holder, &read);
+	else
+		snprintf(holder->pid, sizeof(holder->pid), "?");
+}
+
+void
+record_read_success(const char *text, struct holder *holder)
+{
+	struct record_words words = {text};
+
+	for (int i = 0; i < 3; i++)
+		record_number(&words, LIMIT_EXACT);
+	record_read(&words, holder, NULL, 0);
+}
+
+void
+record_read_by(const char *name, const char *record, struct holder_by *by)
+{
+	const struct waiter waiter = waiter_read(name);
+	struct record_words words = {record};
+	struct holder holder = {.label = ""};
+
+	snprintf(by->pid, sizeof(by->pid), "%.*s",
+	    (int)strcspn(waiter.pid, "@"), waiter.pid);
+	snprintf(by->host, sizeof(by->host), "%s", waiter.host);
+	record_read(&words, &holder, NULL, 0);
+	snprintf(by->label, sizeof(by->label), "%s", holder.label);
+}
+
+void
+record_read_order(const char *text, char token[TOKEN_SIZE],
+    struct holder_by *by)
+{
+	struct record_words words = {text};
+	char name[WAITER_SIZE];
+
+	record_word(&words, token, TOKEN_SIZE);
+	record_number(&words, LIMIT_EXACT);
+	record_word(&words, name, sizeof(name));
+	record_read_by(name, words.at, by);
 }

@@ -10,6 +10,7 @@
 
 #include "lock/config.h"
 #include "lock/holder.h"
+#include "lock/token.h"
 
 /* Takes one word of a text after the other; of what is damaged, nothing. */
 struct record_words {
@@ -46,5 +47,21 @@ struct record_entry {
 };
 bool record_read_entry(const char *text, int64_t now_ms, struct holder *holder,
     struct record_entry *entry);
+
+/* That of a holder that is described for a waiter: without an entry it is a
+ * foreign one. */
+void record_read_holder(const char *entry, int64_t now_ms,
+    struct holder *holder);
+
+/* The run that has had a success: its end, fence, start and record. */
+void record_read_success(const char *text, struct holder *holder);
+
+/* An order to stop: for which token, until when, by which waiter and its
+ * record. */
+void record_read_order(const char *text, char token[TOKEN_SIZE],
+    struct holder_by *by);
+
+/* A waiter by its name in the queue, and the label in its record. */
+void record_read_by(const char *name, const char *record, struct holder_by *by);
 
 #endif

@@ -402,8 +402,8 @@ majority_step_held(struct set *set)
 	for (size_t i = 0; i < set->count; i++)
 		if (lock_phase(&set->locks[i]) == LOCK_HELD &&
 		    (lock_phase(set->about) != LOCK_HELD ||
-			(set->about->why.cost == COST_NOTHING &&
-			    set->locks[i].why.cost != COST_NOTHING)))
+			(!set->about->why.no_queue &&
+			    set->locks[i].why.no_queue)))
 			set->about = &set->locks[i];
 	if (set->state == LOCK_HELD)
 		plant(set);
@@ -517,6 +517,8 @@ init(struct set *set)
 	struct redlock *redlock = calloc(1, sizeof(*redlock));
 
 	set->redlock = redlock;
+	set->keys = 1;
+	set->need = set->fatal = votes_majority(set->count);
 	if (redlock == NULL)
 		return -1;
 	set->error = redlock->error;
@@ -551,8 +553,7 @@ explain_wait(struct set *set)
 		explain_votes(set);
 }
 
-const struct set_rule rule_majority = {.need = votes_majority,
-    .init = init,
+const struct set_rule rule_majority = {.init = init,
     .fini = fini,
     .begin = majority_begin,
     .step_acquiring = majority_step_acquiring,

@@ -250,20 +250,6 @@ request_order(struct request *request, const struct claim *claim)
 /* --- release ---------------------------------------------------------- */
 
 void
-request_leave_queue(struct request *request, const struct claim *claim)
-{
-	request_begin(request);
-	ADD(request, "ZREM", claim->keys.queue, claim->waiter);
-}
-
-void
-request_leave_alive(struct request *request, const struct claim *claim)
-{
-	request_begin(request);
-	ADD(request, "ZREM", claim->keys.alive, claim->waiter);
-}
-
-void
 request_drop_former(struct request *request, const struct claim *claim,
     size_t which)
 {
@@ -382,14 +368,4 @@ request_ring(struct request *request, const struct key_names *keys,
 	request_script(request, &script_ring, needed, count + 2);
 	for (size_t i = 0; i < count; i++)
 		ADD(request, waiters[i]);
-}
-
-void
-request_lengthen(struct request *request, const struct key_names *keys,
-    const char *token, int64_t ms)
-{
-	request_begin(request);
-	request_script(request, &script_renew_exclusive, keys->all, 1);
-	ADD(request, token, request_number(request, ms));
-	request->command.tag = ANSWER_TO_RENEWAL;
 }

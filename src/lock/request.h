@@ -55,8 +55,6 @@ request_maker request_renewal;
 request_maker request_life, request_head;
 /* Whether somebody asks the holder to stop: for --replaceable. */
 request_maker request_order;
-/* Give up the place in the queue where scripts are refused. */
-request_maker request_leave_queue, request_leave_alive;
 
 /* Frees what a former try may have got, with the lock's key alone. */
 void request_drop_former(struct request *request, const struct claim *claim,
@@ -93,10 +91,6 @@ void request_doorbell(struct request *request, const struct claim *claim,
  * doorbell is a hint. */
 void request_ring(struct request *request, const struct key_names *keys,
     const char (*waiters)[WAITER_SIZE], size_t count);
-
-/* Lengthens the lease of an exclusive lock that has this token. */
-void request_lengthen(struct request *request, const struct key_names *keys,
-    const char *token, int64_t ms);
 
 /* --- for other questions ---------------------------------------------- */
 

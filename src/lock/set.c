@@ -43,16 +43,13 @@ int
 set_init(struct set *set, struct loop *loop, const struct set_rule *rule,
     const struct lock_config *configs, size_t count)
 {
-	bool is_majority = rule != &rule_all;
-	size_t need = is_majority ? rule->need(count) : count;
-
 	*set = (struct set){.loop = loop,
 	    .rule = rule,
 	    .configs = configs,
 	    .count = count,
-	    .keys = is_majority ? 1 : count,
-	    .need = need,
-	    .fatal = is_majority ? need : 1};
+	    .keys = count,
+	    .need = count,
+	    .fatal = 1};
 	set->locks = calloc(count, sizeof(*set->locks));
 	if (set->locks == NULL)
 		return -1;
@@ -62,7 +59,7 @@ set_init(struct set *set, struct loop *loop, const struct set_rule *rule,
 		set->locks[i].config = &configs[i];
 	/* Of a single one of that size, glibc would ask how much memory there
 	 * is. */
-	if (count > 1 && !is_majority)
+	if (count > 1 && rule == &rule_all)
 		qsort(set->locks, count, sizeof(*set->locks), by_key);
 	for (size_t i = 0; i < count; i++)
 		if (lock_init(&set->locks[i], loop, set->locks[i].config) == -1)
@@ -230,37 +227,28 @@ back_out(struct set *set)
  * long ago and cannot be renewed would stop the job as soon as it has started.
  */
 static void
-go_on(struct set *set)
-{
-	const struct lock *lock = &set->locks[set->at];
-	int64_t left_ms;
-
-	if (lock_phase(lock) != LOCK_HELD)
-		return;
-	if (set->at + 1 < set->count) {
-		be_about(set, &set->locks[++set->at]);
-		lock_order(&set->locks[set->at], ON_ACQUIRE);
-		return;
-	}
-	left_ms = proven_until(set) - clock_now();
-	if (set->count == 1 || left_ms >= lock->config->ttl_ms / 3)
-		set_hold(set);
-	else if (left_ms <= 0)
-		back_out(set);
-}
-
-static void
 step_acquiring(struct set *set)
 {
 	const struct lock *lost = find_lost(set);
 	const struct lock *current = &set->locks[set->at];
+	int64_t left_ms = proven_until(set) - clock_now();
+	bool is_fresh =
+	    set->count == 1 || left_ms >= current->config->ttl_ms / 3;
 
 	if (!set->backing_out && lost != NULL)
 		set->lost_early = lost->config;
-	if (!set->backing_out && (lost != NULL || current->failure != 0))
+	if (!set->backing_out && (lost != NULL || current->failure != 0)) {
 		back_out(set);
-	else if (!set->backing_out)
-		go_on(set);
+	} else if (!set->backing_out && lock_phase(current) == LOCK_HELD) {
+		if (set->at + 1 < set->count) {
+			be_about(set, &set->locks[++set->at]);
+			lock_order(&set->locks[set->at], ON_ACQUIRE);
+		} else if (is_fresh) {
+			set_hold(set);
+		} else if (left_ms <= 0) {
+			back_out(set);
+		}
+	}
 	if (set->backing_out && set_is_settled(set)) {
 		set->failure = current->failure;
 		if (set->failure != 0)
@@ -271,20 +259,18 @@ step_acquiring(struct set *set)
 	set->answered = set->about->why.answered;
 }
 
-static void
-begin_acquire(struct set *set)
-{
-	set->at = 0;
-	be_about(set, set->locks);
-	lock_order(&set->locks[0], ON_ACQUIRE);
-}
-
 void
 set_acquire(struct set *set)
 {
 	set->state = LOCK_ACQUIRING;
 	set->backing_out = false;
-	set->rule->begin(set);
+	if (set->rule->begin != NULL) {
+		set->rule->begin(set);
+		return;
+	}
+	set->at = 0;
+	be_about(set, set->locks);
+	lock_order(set->locks, ON_ACQUIRE);
 }
 
 /* --- hold ------------------------------------------------------------- */
@@ -464,7 +450,6 @@ set_step(struct set *set)
 		set->rule->step_releasing(set);
 }
 
-const struct set_rule rule_all = {.begin = begin_acquire,
-    .step_acquiring = step_acquiring,
+const struct set_rule rule_all = {.step_acquiring = step_acquiring,
     .release = release_one,
     .step_releasing = step_releasing};

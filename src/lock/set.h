@@ -26,11 +26,9 @@ struct redlock;
 /* What differs between a set of keys and one of servers. Where NULL is allowed
  * there is nothing to do. */
 struct set_rule {
-	/* How many of so many locks are needed, and lost with it; NULL: all,
-	 * and one. */
-	size_t (*need)(size_t count);
 	int (*init)(struct set *set);  /* 0, or -1 with errno; or NULL */
 	void (*fini)(struct set *set); /* or NULL */
+	/* NULL: acquires the first lock. */
 	void (*begin)(struct set *set);
 	void (*step_acquiring)(struct set *set);
 	/* After the facts are up to date, HELD or LOST; or NULL. */

@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/num.h"
+#include "base/duration.h"
+#include "lock/contact.h"
+#include "lock/lease.h"
 #include "redis/info.h"
 #include "redis/reply.h"
 #include "redis/way.h"
@@ -97,7 +99,7 @@ on_info(void *arg, const struct reply *reply)
 	info_text(info, "run_id", vote->run_id, sizeof(vote->run_id));
 	vote->obstacle[0] = '\0';
 	vote->known = vote->run_id[0] != '\0' && seconds >= 0 &&
-		      seconds <= NUM_DURATION_MAX_MS / 1000;
+		      seconds <= DURATION_MAX_MS / 1000;
 	if (vote->known) {
 		vote->started_at =
 		    clock_now() - (seconds > 0 ? seconds - 1 : 0) * 1000;
@@ -228,4 +230,54 @@ vote_explain(struct vote *vote, const struct lock *lock)
 		say(vote, "%s denies it", label);
 	else
 		say(vote, "%s", lock->why.text);
+}
+
+/* --- planting ------------------------------------------------------------ */
+
+/* A contender that does not get it may have had it for a moment, so it is asked
+ * again. */
+void
+vote_plant(struct lock *lock, const struct lock_news *news)
+{
+	lock->vote.lacks = news->from;
+	if (lock->vote.was_away)
+		contact_retry(lock);
+	lock->pace.sent_at = clock_now();
+	lock->lease.valid_until = lock->vote.renewed_at = 0;
+	lock->debt = DEBT_MAYBE;
+}
+
+enum lock_event
+vote_send_plant(struct lock *lock)
+{
+	lock->vote.is_out = contact_ask(lock, request_try, lock_on_reply,
+				clock_now() + lock->pace.patience_ms) == 0;
+	return lock->vote.is_out ? ON_NOTHING : ON_LATER;
+}
+
+void
+vote_note_planted(struct lock *lock, const struct lock_news *news)
+{
+	lock->failure = 0;
+	lock->debt = DEBT_OURS;
+	lock->vote.was_away = false;
+	lock->lease.acquired_at = news->heard->reply.sent_at;
+	contact_note_reply(lock);
+	contact_note_grant(lock, &news->heard->answer);
+	lease_schedule(lock, clock_now());
+}
+
+/* A grant to a user, or in a db, that is not ours is undone. The next
+ * connection may be let in. */
+void
+vote_not_planted(struct lock *lock, const struct lock_news *news)
+{
+	const struct lock_reply *heard = news->heard;
+	bool is_shut = heard->reply.kind == REPLY_NO_ACCESS;
+
+	lock->debt =
+	    heard->answer.outcome == ANSWER_NONE ? DEBT_MAYBE : DEBT_NOTHING;
+	if (heard->answer.outcome == ANSWER_GRANTED && is_shut)
+		contact_post_release(lock, false);
+	contact_doubt(lock, heard);
 }

@@ -1,5 +1,10 @@
-/* How one of several servers votes on a lock, and when such votes decide. Sends
- * nothing but INFO. See VOTES OF SEVERAL SERVERS in rlockrun-protocol(7). */
+/* How one of several servers votes on a lock, and when such votes decide. See
+ * VOTES OF SEVERAL SERVERS in rlockrun-protocol(7).
+ *
+ * ON_PLANT, of a vote that is LOST or was never held, of which nothing is out,
+ * asks its server for the lock again: it is HELD if that is granted, but counts
+ * for nothing before it is renewed, as nothing is proven. It is asked again,
+ * with a back-off, if its server was_away. */
 #ifndef VOTES_H
 #define VOTES_H
 

@@ -1,20 +1,24 @@
 #include "options/command_line.h"
 
 #include <getopt.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/duration.h"
 #include "base/mem.h"
-#include "base/num.h"
 #include "options/nearest.h"
+
+/* What getopt_long returns for long options: this and up. */
+enum { LONG_OPTION = 256 };
 
 static enum option_id
 id_of(int given)
 {
 	enum option_id id = OPT_KEY;
 
-	if (given >= SETTINGS_LONG_OPTION)
-		return (enum option_id)(given - SETTINGS_LONG_OPTION);
+	if (given >= LONG_OPTION)
+		return (enum option_id)(given - LONG_OPTION);
 	while (strchr(opts_table[id].shorts, given) == NULL)
 		id++;
 	return id;
@@ -64,7 +68,7 @@ list_longs(struct option *list)
 			if (!is_abbreviation(row, row->longs[i]))
 				*list++ = (struct option){.name = row->longs[i],
 				    .has_arg = has_arg,
-				    .val = SETTINGS_LONG_OPTION + (int)id};
+				    .val = LONG_OPTION + (int)id};
 	}
 	*list = (struct option){.name = NULL};
 }
@@ -78,8 +82,6 @@ refuse_long(struct settings *settings, const char *word)
 	enum option_id id = OPT_KEY;
 	size_t count;
 	char *list = nearest_list(name + strlen("--"), &count, &id);
-	const char *meant =
-	    count == 0 ? nearest_long(name + strlen("--"), &id) : NULL;
 
 	if (count > 1)
 		settings_refuse(settings, id, "ambiguous option %s (%s)", name,
@@ -87,9 +89,6 @@ refuse_long(struct settings *settings, const char *word)
 	else if (count == 1)
 		settings_refuse(settings, id,
 		    "unknown option %s (did you mean %s?)", name, list);
-	else if (meant != NULL)
-		settings_refuse(settings, id,
-		    "unknown option %s (did you mean --%s?)", name, meant);
 	else
 		settings_refuse(settings, id, "unknown option %s", name);
 	free(list);
@@ -104,7 +103,7 @@ refuse_option(struct settings *settings, bool unknown, const char *word)
 
 	if (optopt == 0) {
 		refuse_long(settings, word);
-	} else if (optopt >= SETTINGS_LONG_OPTION) {
+	} else if (optopt >= LONG_OPTION) {
 		settings_refuse(settings, id_of(optopt), "--%s %s argument",
 		    opts_table[id_of(optopt)].longs[0], verb);
 	} else if (unknown) {
@@ -121,13 +120,18 @@ set_option(struct settings *settings, int given)
 {
 	enum option_id id = id_of(given);
 	const struct opts_row *row = &opts_table[id];
+	char name[sizeof("--") + sizeof(row->longs[0])];
 
-	settings->given = given;
+	if (given < LONG_OPTION)
+		snprintf(name, sizeof(name), "-%c", given);
+	else
+		snprintf(name, sizeof(name), "--%s", row->longs[0]);
 	settings->opts->summary = given == 'h';
 	settings_set(settings, id,
-	    &(struct setting){.text = optarg != NULL	      ? optarg
-				      : *row->implied != '\0' ? row->implied
-							      : "yes",
+	    &(struct setting){.name = name,
+		.text = optarg != NULL		? optarg
+			: *row->implied != '\0' ? row->implied
+						: "yes",
 		.origin = ORIGIN_COMMAND_LINE});
 	if (optarg != NULL && id == OPT_REDIS)
 		url_wipe(optarg);
@@ -140,7 +144,7 @@ set_option(struct settings *settings, int given)
 static bool
 hides_run(int given, const char *word)
 {
-	return given < SETTINGS_LONG_OPTION &&
+	return given < LONG_OPTION &&
 	       opts_table[id_of(given)].action != OPTS_RUN &&
 	       word[strlen("-h")] != '\0';
 }
@@ -151,7 +155,7 @@ refuse_bundle(struct settings *settings, int given, const char *word)
 {
 	char *name = mem_printf("%.*s", (int)strcspn(word, "="), word);
 	enum option_id id = OPT_KEY;
-	const char *meant = nearest_long(name + strlen("-"), &id);
+	const char *meant = nearest_name(name + strlen("-"), false, &id);
 
 	if (meant != NULL && strcmp(meant, name + strlen("-")) == 0)
 		settings_refuse(settings, id,
@@ -176,7 +180,7 @@ add_glob(struct settings *settings, char **argv)
 		return false;
 	/* An argument that may be left out is never the next word. */
 	if (strncmp(before, "--wat", strlen("--wat")) == 0 &&
-	    strchr(before, '=') == NULL && num_duration(word, &ms) == 0)
+	    strchr(before, '=') == NULL && duration_parse(word, &ms) == 0)
 		settings_refuse(settings, OPT_WATCH,
 		    "'%s' after --watch is a GLOB (--watch=%s, or the GLOB "
 		    "first)",

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/duration.h"
 #include "base/exitcode.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -12,7 +13,7 @@
 #include "base/secret.h"
 #include "options/nearest.h"
 
-enum { URL_SHOWN = 256 };
+enum { QUOTED_MAX = 128, URL_SHOWN = 256 };
 
 #define TEXT_OF(number) TEXT_OF_EXPANDED(number)
 #define TEXT_OF_EXPANDED(number) #number
@@ -34,58 +35,45 @@ find_word(const char *words, const char *text)
 	}
 }
 
+/* What is one value in one field. A text without a mistake accepts anything. */
 static const char *
-set_word(void *field, const struct opts_row *row, const char *text)
+set_field(void *field, const struct opts_row *row, const char *text)
 {
-	bool is_switch = row->type == OPTS_SWITCH;
-	int place = find_word(is_switch ? "no|yes|0|1|false|true|off|on"
-					: row->argument,
-	    text);
+	int64_t number = (int64_t)strlen(text);
 
-	if (place == -1)
-		return is_switch ? "neither yes nor no" : row->mistake;
-	if (is_switch)
-		*(bool *)field = place % 2;
-	else
-		*(int *)field = place;
-	return NULL;
-}
-
-static const char *
-set_number(int *field, const struct opts_row *row, const char *text)
-{
-	int64_t value;
-
-	if (num_int(text, row->min, row->max, &value) < 0)
-		return row->mistake;
-	*field = (int)value;
-	return NULL;
-}
-
-static const char *
-set_duration(int64_t *field, const struct opts_row *row, const char *text)
-{
-	int64_t value;
-
-	if (num_duration(text, &value) < 0)
-		return "not a duration (a number with ms, s, min, h or d, "
-		       "such as 90, 1.5h or 1h30m)";
-	if (value < row->min || value > row->max)
-		return row->mistake;
-	*field = value;
-	return NULL;
-}
-
-/* A row without a mistake accepts any text. */
-static const char *
-set_text(const char **field, const struct opts_row *row, const char *text)
-{
-	int64_t length = (int64_t)strlen(text);
-
-	if (*row->mistake != '\0' && (length < row->min || length > row->max))
-		return row->mistake;
-	*field = text;
-	return NULL;
+	switch (row->type) {
+	case OPTS_SWITCH:
+		number = find_word("no|yes|0|1|false|true|off|on", text);
+		if (number == -1)
+			return "neither yes nor no";
+		*(bool *)field = number % 2;
+		return NULL;
+	case OPTS_CHOICE:
+		number = find_word(row->argument, text);
+		if (number == -1)
+			return row->mistake;
+		*(int *)field = (int)number;
+		return NULL;
+	case OPTS_NUMBER:
+		if (num_int(text, row->min, row->max, &number) < 0)
+			return row->mistake;
+		*(int *)field = (int)number;
+		return NULL;
+	case OPTS_DURATION:
+		if (duration_parse(text, &number) < 0)
+			return "not a duration (a number with ms, s, min, h or "
+			       "d, such as 90, 1.5h or 1h30m)";
+		if (number < row->min || number > row->max)
+			return row->mistake;
+		*(int64_t *)field = number;
+		return NULL;
+	default:
+		if (*row->mistake != '\0' &&
+		    (number < row->min || number > row->max))
+			return row->mistake;
+		*(const char **)field = text;
+		return NULL;
+	}
 }
 
 static const char *
@@ -99,24 +87,11 @@ set_replicas(struct opts *opts, const struct opts_row *row, const char *text)
 		memcpy(digits, text, length);
 	if (num_int(digits, row->min, row->max, &count) < 0 ||
 	    (text[length] == ':' &&
-		(num_duration(text + length + 1, &ms) < 0 || ms == 0)))
+		(duration_parse(text + length + 1, &ms) < 0 || ms == 0)))
 		return row->mistake;
 	opts->lock.replicas = (int)count;
 	opts->lock.replicas_ms = ms;
 	return NULL;
-}
-
-static const char *
-add_server(struct opts *opts, const char *url)
-{
-	const char *reason;
-
-	if (opts->server_count == OPTS_SERVERS_MAX)
-		return "more than " TEXT_OF(OPTS_SERVERS_MAX) " servers";
-	reason = url_parse(url, &opts->servers[opts->server_count]);
-	if (reason == NULL)
-		opts->server_count++;
-	return reason;
 }
 
 /* Only our variable and the files list several. */
@@ -127,12 +102,21 @@ add_servers(struct opts *opts, const char *text, bool several)
 	char *list =
 	    secret ? mem_secret_copy(text, strlen(text)) : mem_strdup(text);
 	char *rest, *url = strtok_r(list, URL_SEPARATORS, &rest);
-	const char *reason = url == NULL ? "no URL" : add_server(opts, url);
+	const char *reason = url == NULL ? "no URL" : NULL;
 
-	while (reason == NULL &&
-	       (url = strtok_r(NULL, URL_SEPARATORS, &rest)) != NULL)
-		reason = several ? add_server(opts, url)
-				 : "one server per -r (-r URL -r URL)";
+	for (int i = 0; reason == NULL && url != NULL; i++) {
+		if (i > 0 && !several)
+			reason = "one server per -r (-r URL -r URL)";
+		else if (opts->server_count == OPTS_SERVERS_MAX)
+			reason =
+			    "more than " TEXT_OF(OPTS_SERVERS_MAX) " servers";
+		else
+			reason =
+			    url_parse(url, &opts->servers[opts->server_count]);
+		if (reason == NULL)
+			opts->server_count++;
+		url = strtok_r(NULL, URL_SEPARATORS, &rest);
+	}
 	if (secret)
 		secret_free(list);
 	else
@@ -182,13 +166,6 @@ set_value(struct settings *settings, const struct opts_row *row,
 	enum origin servers = settings->of[OPT_REDIS].origin;
 
 	switch (row->type) {
-	case OPTS_SWITCH:
-	case OPTS_CHOICE:
-		return set_word(field, row, text);
-	case OPTS_NUMBER:
-		return set_number(field, row, text);
-	case OPTS_DURATION:
-		return set_duration(field, row, text);
 	case OPTS_REPLICAS:
 		return set_replicas(opts, row, text);
 	case OPTS_HOOK:
@@ -204,9 +181,6 @@ set_value(struct settings *settings, const struct opts_row *row,
 		return servers == ORIGIN_DEFAULT
 			   ? add_servers(opts, text, false)
 			   : NULL;
-	case OPTS_TEXT:
-	case OPTS_FILE:
-		return set_text(field, row, text);
 	case OPTS_PASSWORD: /* the environment's memory is about to be wiped */
 		*(char **)field =
 		    mem_secret_copy(text, secret_length(text, strlen(text)));
@@ -214,32 +188,18 @@ set_value(struct settings *settings, const struct opts_row *row,
 	case OPTS_ACTION:
 		return NULL;
 	case OPTS_REFUSED:
-		break;
+		return row->mistake;
+	default:
+		return set_field(field, row, text);
 	}
-	return row->mistake;
 }
 
 /* ---------------------------------------------------------------------- */
 
-/* example: empty if there is none. */
-__attribute__((format(printf, 3, 0))) static void
-print_usage(struct settings *settings, const char *example, const char *format,
-    va_list arguments)
-{
-	char text[1024];
-
-	if (settings->status != 0)
-		return;
-	settings->status = EXITCODE_USAGE;
-	vsnprintf(text, sizeof(text), format, arguments);
-	log_warnx("%s%s%s; try 'rlockrun --help'", text,
-	    *example != '\0' ? "; for example: " : "", example);
-}
-
-/* Of a line in a file, or without a place. */
-__attribute__((format(printf, 3, 0))) static void
-print_mistake(struct settings *settings, const struct place *place,
-    const char *format, va_list arguments)
+/* Without a place it is wrong usage. */
+__attribute__((format(printf, 4, 0))) static void
+report(struct settings *settings, const struct place *place,
+    const char *example, const char *format, va_list arguments)
 {
 	bool runs = settings->opts->action == OPTS_RUN;
 	const char *hint = runs ? "; " OPTS_NOT_STARTED : "";
@@ -247,9 +207,12 @@ print_mistake(struct settings *settings, const struct place *place,
 
 	if (settings->status != 0)
 		return;
-	settings->status = EXITCODE_CONFIG;
+	settings->status = place == NULL ? EXITCODE_USAGE : EXITCODE_CONFIG;
 	vsnprintf(text, sizeof(text), format, arguments);
-	if (place->file == NULL)
+	if (place == NULL)
+		log_warnx("%s%s%s; try 'rlockrun --help'", text,
+		    *example != '\0' ? "; for example: " : "", example);
+	else if (place->file == NULL)
 		log_warnx("%s%s", text, hint);
 	else if (place->line == 0)
 		log_warnx("%s: %s%s", place->file, text, hint);
@@ -264,7 +227,7 @@ settings_fail_at(struct settings *settings, const struct place *place,
 	va_list arguments;
 
 	va_start(arguments, format);
-	print_mistake(settings, place, format, arguments);
+	report(settings, place, "", format, arguments);
 	va_end(arguments);
 }
 
@@ -275,7 +238,7 @@ settings_refuse(struct settings *settings, enum option_id id,
 	va_list arguments;
 
 	va_start(arguments, format);
-	print_usage(settings, opts_table[id].example, format, arguments);
+	report(settings, NULL, opts_table[id].example, format, arguments);
 	va_end(arguments);
 }
 
@@ -290,11 +253,8 @@ settings_fail(struct settings *settings, enum option_id id, const char *format,
 	va_list arguments;
 
 	va_start(arguments, format);
-	if (usage)
-		print_usage(settings, opts_table[id].example, format,
-		    arguments);
-	else
-		print_mistake(settings, &setting->place, format, arguments);
+	report(settings, usage ? NULL : &setting->place, opts_table[id].example,
+	    format, arguments);
 	va_end(arguments);
 }
 
@@ -316,20 +276,6 @@ settings_are_final(const struct settings *settings)
 
 	return settings->status != 0 || action == OPTS_HELP ||
 	       action == OPTS_VERSION || action == OPTS_DUMP;
-}
-
-const char *
-settings_try(enum option_id id, const char *text, bool *secret)
-{
-	struct opts opts = {.server_count = 0};
-	struct settings settings = {.opts = &opts};
-	const char *reason = set_value(&settings, &opts_table[id], text);
-
-	for (size_t i = 0; i < opts.server_count; i++) {
-		*secret |= opts.servers[i].password != NULL;
-		endpoint_fini(&opts.servers[i]);
-	}
-	return reason;
 }
 
 bool
@@ -377,29 +323,48 @@ settings_winner(const struct settings *settings, enum option_id id)
 	return winner;
 }
 
-/* Without text only the name is shown, as it was given. */
 static void
-refuse_setting(struct settings *settings, enum option_id id, const char *text,
-    const char *reason)
+refuse_value(struct settings *settings, enum option_id id,
+    const struct setting *setting, const char *reason)
 {
 	const struct opts_row *row = &opts_table[id];
-	char given[sizeof("--") + sizeof(row->longs[0])], url[URL_SHOWN];
-	const char *name;
+	bool in_file = setting->place.file != NULL;
+	bool is_long = in_file && strlen(setting->text) > QUOTED_MAX;
+	const char *name = setting->name;
+	char url[URL_SHOWN], *text;
 
-	if (settings->given < SETTINGS_LONG_OPTION)
-		snprintf(given, sizeof(given), "-%c", settings->given);
+	if (!is_long && opts_row_is_server(row) &&
+	    nearest_url(setting->text, url, sizeof(url)))
+		text =
+		    mem_printf("%s: no scheme (did you mean %s?)", name, url);
+	else if (is_long || row->secret || row->type == OPTS_REFUSED)
+		text = mem_printf("%s: %s", name, reason);
 	else
-		snprintf(given, sizeof(given), "--%s", row->longs[0]);
-	name = settings_name(settings, id, given);
-	if (text == NULL)
-		settings_fail(settings, id, "%s %s", name, reason);
-	else if (opts_row_is_server(row) && nearest_url(text, url, sizeof(url)))
-		settings_fail(settings, id, "%s: no scheme (did you mean %s?)",
-		    name, url);
-	else if (row->secret || row->type == OPTS_REFUSED)
-		settings_fail(settings, id, "%s: %s", name, reason);
+		text = mem_printf("%s '%s': %s", name, setting->text, reason);
+	if (in_file)
+		settings_fail_at(settings, &setting->place, "%s", text);
 	else
-		settings_fail(settings, id, "%s '%s': %s", name, text, reason);
+		settings_fail(settings, id, "%s", text);
+	free(text);
+}
+
+bool
+settings_try(struct settings *settings, enum option_id id,
+    const struct setting *setting)
+{
+	struct opts opts = {.server_count = 0};
+	struct settings nothing = {.opts = &opts};
+	const char *reason =
+	    set_value(&nothing, &opts_table[id], setting->text);
+	bool secret = false;
+
+	for (size_t i = 0; i < opts.server_count; i++) {
+		secret = secret || opts.servers[i].password != NULL;
+		endpoint_fini(&opts.servers[i]);
+	}
+	if (reason != NULL)
+		refuse_value(settings, id, setting, reason);
+	return secret;
 }
 
 void
@@ -413,7 +378,8 @@ settings_set(struct settings *settings, enum option_id id,
 	    settings->of[id].origin > setting->origin)
 		return;
 	if (row->once && settings_is_given(settings, id))
-		refuse_setting(settings, id, NULL, "can be given once");
+		settings_fail(settings, id, "%s can be given once",
+		    setting->name);
 	settings->of[id] = *setting;
 	if (row->secret)
 		settings->of[id].text = NULL;
@@ -421,5 +387,5 @@ settings_set(struct settings *settings, enum option_id id,
 	if (row->action != OPTS_RUN)
 		settings->opts->action = row->action;
 	if (reason != NULL)
-		refuse_setting(settings, id, setting->text, reason);
+		refuse_value(settings, id, setting, reason);
 }

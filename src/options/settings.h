@@ -28,18 +28,15 @@ struct place {
 };
 
 struct setting {
+	const char *name; /* as it was given, while it is set */
 	const char *text; /* the latest; NULL: none, or secret */
 	enum origin origin;
 	struct place place; /* of what comes from files */
 };
 
-/* What getopt_long returns for long options: this and up. */
-enum { SETTINGS_LONG_OPTION = 256 };
-
 struct settings {
 	struct opts *opts;
 	struct setting of[OPT_COUNT];
-	int given;  /* what getopt_long returned for this option */
 	int status; /* of the first mistake; the rest is ignored */
 };
 
@@ -49,9 +46,10 @@ struct settings {
 void settings_set(struct settings *settings, enum option_id id,
     const struct setting *setting);
 
-/* Whether text is a value of the option, which nothing is set to: NULL, or the
- * reason why not. Sets *secret if there is a password in it. */
-const char *settings_try(enum option_id id, const char *text, bool *secret);
+/* The same for a line that does not count, or not yet: nothing is set. Whether
+ * there is a password in it. */
+bool settings_try(struct settings *settings, enum option_id id,
+    const struct setting *setting);
 
 /* Whether the option is on the command line. */
 bool settings_is_given(const struct settings *settings, enum option_id id);

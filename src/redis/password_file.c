@@ -23,58 +23,37 @@ password_file_is_mounted(const char *path, const struct stat *status)
 	       statvfs(path, &volume) == 0 && (volume.f_flag & ST_RDONLY) != 0;
 }
 
-static const char *
-password_mistake(const char *text, size_t length)
-{
-	if (length == 0)
-		return "empty";
-	if (length > PASSWORD_MAX)
-		return "longer than 4096 bytes";
-	if (memchr(text, '\n', length) != NULL)
-		return "more than one line";
-	if (memchr(text, '\0', length) != NULL)
-		return "contains a NUL byte";
-	return NULL;
-}
-
-/* As much as there is and fits, or -1. A pipe gives it in parts. */
-static ssize_t
-read_pipe_or_file(int fd, char *text, size_t size)
-{
-	size_t length = 0;
-	ssize_t part;
-
-	do {
-		part = read(fd, text + length, size - length);
-		if (part < 0)
-			return -1;
-		length += (size_t)part;
-	} while (part > 0 && length < size);
-	return (ssize_t)length;
-}
-
+/* As much as there is and fits; a pipe gives it in parts. */
 static const char *
 read_password(int fd, char **password)
 {
 	char text[PASSWORD_MAX + sizeof("\r\n")]; /* shows what is too long */
-	ssize_t got = read_pipe_or_file(fd, text, sizeof(text));
-	const char *reason;
-	size_t length;
+	const char *reason = NULL;
+	size_t got = 0, length;
+	ssize_t part;
 	char *copy;
 
-	if (got < 0)
-		return strerror(errno);
-	length = secret_length(text, (size_t)got);
-	reason = password_mistake(text, length);
+	do {
+		part = read(fd, text + got, sizeof(text) - got);
+		if (part < 0)
+			return strerror(errno);
+		got += (size_t)part;
+	} while (part > 0 && got < sizeof(text));
+	length = secret_length(text, got);
+	if (length == 0)
+		reason = "empty";
+	else if (length > PASSWORD_MAX)
+		reason = "longer than 4096 bytes";
+	else if (memchr(text, '\n', length) != NULL)
+		reason = "more than one line";
+	else if (memchr(text, '\0', length) != NULL)
+		reason = "contains a NUL byte";
+	else if ((copy = secret_alloc(length + 1)) == NULL)
+		reason = strerror(errno);
 	if (reason == NULL) {
-		copy = secret_alloc(length + 1);
-		if (copy != NULL) {
-			memcpy(copy, text, length);
-			secret_free(*password);
-			*password = copy;
-		} else {
-			reason = strerror(errno);
-		}
+		memcpy(copy, text, length);
+		secret_free(*password);
+		*password = copy;
 	}
 	explicit_bzero(text, sizeof(text));
 	return reason;

@@ -54,45 +54,36 @@ _Static_assert(OPTS_KEYS_MAX <= SET_LOCKS_MAX &&
 		   OPTS_SERVERS_MAX <= REDLOCK_SERVERS_MAX,
     "a lock for each");
 
-/* One for each key, or for each server: their number. */
-static size_t
-configure(struct lock_config *configs, const struct opts *opts)
-{
-	bool votes = opts->server_count > 1;
-	size_t count = votes ? opts->server_count : opts->key_count;
-
-	for (size_t i = 0; i < count; i++) {
-		configs[i] = opts->lock;
-		configs[i].key = opts->keys[votes ? 0 : i].key;
-		configs[i].name = opts->keys[votes ? 0 : i].name;
-		configs[i].server = &opts->servers[votes ? i : 0];
-	}
-	return count;
-}
-
-/* Unless an ending comes up, the run can begin. */
+/* Unless an ending comes up, the run can begin. There is a lock for each key,
+ * or for each server. */
 static void
 set_up(struct run *run, struct signals *signals)
 {
+	const struct opts *opts = run->opts;
+	bool votes = opts->server_count > 1;
+	size_t count = votes ? opts->server_count : opts->key_count;
 	int64_t splay_ms;
-	size_t count;
 
 	if (has_job(run) && guard_init(&run->guard, run->loop) == -1) {
 		ending_add_unguarded(run->events, errno);
 		return;
 	}
 	relay_init(run, signals);
-	count = configure(run->configs, run->opts);
-	if (set_init(&run->set, run->loop,
-		run->opts->server_count > 1 ? &rule_majority : &rule_all,
+	for (size_t i = 0; i < count; i++) {
+		run->configs[i] = opts->lock;
+		run->configs[i].key = opts->keys[votes ? 0 : i].key;
+		run->configs[i].name = opts->keys[votes ? 0 : i].name;
+		run->configs[i].server = &opts->servers[votes ? i : 0];
+	}
+	if (set_init(&run->set, run->loop, votes ? &rule_majority : &rule_all,
 		run->configs, count) == -1)
 		ending_add_text(run->events, ENDING_NO_LOCK, strerror(errno));
 	else if (has_job(run))
 		command_find(run);
 	if (run->facts->ending != ENDING_NONE || !has_job(run) ||
-	    run->opts->splay_ms == 0)
+	    opts->splay_ms == 0)
 		return;
-	splay_ms = dice_between(0, run->opts->splay_ms);
+	splay_ms = dice_between(0, opts->splay_ms);
 	run->limits.splay_until = clock_now() + splay_ms;
 	events_emit(run->events,
 	    &(struct event){.type = EVENT_DELAYED, .ms = splay_ms});

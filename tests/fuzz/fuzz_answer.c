@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "admin/list_row.h"
+#include "admin/lock_row.h"
 #include "admin/look.h"
 #include "admin/notes.h"
 #include "admin/query.h"
-#include "admin/run_row.h"
+#include "base/duration.h"
 #include "base/num.h"
 #include "lock/answer.h"
 #include "lock/claim.h"
@@ -56,8 +56,8 @@ check_busy(const struct answer *answer)
 	require(answer->position >= -1 && answer->position <= INT64_C(1) << 40);
 	require(answer->waiting >= 0 && answer->holder.left_ms >= -1);
 	require(answer->holder.held_ms >= -1);
-	require(answer->holder.held_ms <= NUM_DURATION_MAX_MS);
-	require(answer->holder.left_ms <= 10 * NUM_DURATION_MAX_MS);
+	require(answer->holder.held_ms <= DURATION_MAX_MS);
+	require(answer->holder.left_ms <= 10 * DURATION_MAX_MS);
 	require(
 	    answer->holder.count > 0 || answer->holder.state == HOLDER_NONE);
 	require(answer->holder.state == HOLDER_NONE ||
@@ -89,28 +89,40 @@ check_answer(const struct value *reply, enum answer_to asked)
 	return true;
 }
 
+/* As a table of each kind, and as JSON with all members. */
 static void
 check_rows(const struct look *look)
 {
-	struct list_row row;
-	struct run_row run;
+	static const char *const titles[] = {LOCK_ROW_HELD, LOCK_ROW_ALL};
+	static const enum opts_action actions[] = {OPTS_STATUS, OPTS_HISTORY};
+	static struct endpoint endpoint = {.label = "server"};
+	static struct opts opts = {.prefix = ""};
+	static struct client client = {.opts = &opts, .endpoint = &endpoint};
+	static struct loop loop;
 
-	list_row_describe(&row, look, "job");
-	for (size_t i = 0; i < LIST_COLUMNS; i++)
-		require(row.cells[i] != NULL);
-	for (size_t i = 0; i < look->run_count; i++) {
-		run_row_describe(&run, &look->runs[i], look->now_ms);
-		for (size_t j = 0; j < RUN_COLUMNS; j++)
-			require(run.cells[j] != NULL);
-		check_number(look->runs[i].fence);
+	if (client.enquiry.server == NULL)
+		client.enquiry.server = way_new(&loop, &endpoint, NULL);
+	for (size_t i = 0; i < 2; i++) {
+		struct table table;
+		struct row row = {.table = &table};
+
+		opts.all = i > 0;
+		opts.action = actions[i];
+		table_init(&table, titles[i]);
+		table_add(&table);
+		lock_row_put(&row, look, &client, "job");
+		for (size_t j = 0; j < table.columns; j++)
+			require(*table.cell[1][j] != '\0');
+		table_print(&table);
+		lock_row_print_json(look, &client, "job");
 	}
+	for (size_t i = 0; i < look->run_count; i++)
+		check_number(look->runs[i].fence);
 }
 
 static void
 check_notes(const struct look *look)
 {
-	static FILE *nowhere;
-
 	for (size_t i = 0; i < look->note_count; i++) {
 		const struct look_note *note = &look->notes[i];
 
@@ -118,20 +130,20 @@ check_notes(const struct look *look)
 		require(i == 0 || look->notes[i - 1].at_ms >= note->at_ms);
 		check_number(note->by_fence);
 	}
-	if (nowhere == NULL)
-		nowhere = freopen("/dev/null", "w", stdout);
 	notes_print(look);
-	notes_print_json(look);
 }
 
 static void
 check_look(const struct value *reply)
 {
+	static FILE *nowhere;
 	struct look look;
 	char text[640];
 
 	if (!query_read_look(&look, reply, &names))
 		return;
+	if (nowhere == NULL)
+		nowhere = freopen("/dev/null", "w", stdout);
 	look_describe_holders(&look, text, sizeof(text));
 	look_describe_kind(&look, text, sizeof(text));
 	look_describe_left(look.left_ms, text, sizeof(text));

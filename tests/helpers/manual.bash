@@ -14,3 +14,8 @@ literal_texts() {
 		/^\.Ed/ { text = 0 }
 		inside && text' "$ROOT/man/$1" | sed 's/\\e/\\/g; s/\\&//g'
 }
+
+# The literal text NUMBER of a section.
+literal_text() {
+	literal_texts "$1" "$2" | awk -v number="$3" '/^# [0-9]+$/ { inside = $2 == number; next } inside'
+}

@@ -176,7 +176,7 @@ inline leave_queue(i)
 #endif
 }
 
-/* src: lock/script/acquire.lua enter */
+/* src: lock/script/shared/acquire_queue.lua enter */
 inline enter_queue(i)
 {
 	if
@@ -214,7 +214,7 @@ inline end_ownership(i)
 
 #ifdef REPLACE
 /* The head alone orders, with its try.
- * src: lock/script/acquire.lua enter */
+ * src: lock/script/shared/acquire_queue.lua enter */
 inline give_order(i)
 {
 	if
@@ -246,7 +246,7 @@ inline note_arrival(i)
 }
 
 /* Sets unread to OUT if a later one has overtaken i.
- * src: lock/script/acquire.lua find_newest */
+ * src: lock/script/shared/acquire_policy.lua find_newest */
 inline find_newest(i)
 {
 	if
@@ -277,7 +277,7 @@ inline find_newest(i)
 #endif
 
 #ifdef PAUSER
-/* src: lock/script/acquire.lua next_ticket */
+/* src: lock/script/shared/acquire_policy.lua next_ticket */
 inline front(i)
 {
 	printf("server: %d goes to the front\n", i);
@@ -343,7 +343,7 @@ inline name_followers(i)
 }
 
 /* Whoever has room but not the turn rings the head.
- * src: lock/script/acquire.lua busy */
+ * src: lock/script/shared/acquire_queue.lua busy */
 inline name_head(i)
 {
 	if
@@ -749,7 +749,7 @@ end:	do
 	:: d_step { pc[me] == FRONT -> front(me); pc[me] = ASK }
 #endif
 #ifdef REPLACE
-	/* src: lock/lease.c lease_note_order
+	/* src: lock/order.c order_note
 	 * src: run/watch.c watch_limits */
 	:: d_step {
 #ifdef ORDER_BY_NAME
@@ -763,7 +763,7 @@ end:	do
 	}
 #endif
 	:: d_step { pc[me] == GRANTED -> start_job(me) }
-	/* src: lock/acquire.c acquire_note_ring */
+	/* src: lock/bell.c bell_note_ring */
 	:: d_step {
 		pc[me] == WAIT && bell[me] ->
 		printf("client %d: hears its bell\n", me);

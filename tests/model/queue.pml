@@ -202,8 +202,8 @@ inline ring(i)
 
 /* The answer says how long to wait: for the end of the lease, or of the head's
  * second. Who rings the head comes again then, and so do the first three.
- * src: lock/script/acquire.lua enter
- * src: lock/script/acquire.lua busy
+ * src: lock/script/shared/acquire_queue.lua enter
+ * src: lock/script/shared/acquire_queue.lua busy
  * src: lock/queue.c queue_wait_ms */
 inline answer_busy(i)
 {
@@ -349,7 +349,7 @@ inline try_again(i)
 proctype waiter(byte me)
 {
 end:	do
-	/* src: lock/acquire.c acquire_note_ring
+	/* src: lock/bell.c bell_note_ring
 	 * src: lock/acquire.c acquire_note_busy */
 	:: atomic {
 		d_step {

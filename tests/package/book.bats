@@ -7,6 +7,7 @@
 
 load ../helpers/suite
 load ../helpers/document
+load ../helpers/manual
 
 setup_file() {
 	choose_port
@@ -172,4 +173,13 @@ start_database() {
 		'psql -q -v ON_ERROR_STOP=1 -c "SELECT set_total(44, $RLOCKRUN_FENCE)"'
 	[[ $output == *"a newer holder has written; fence $late is too old"* ]]
 	[[ $(psql -Atc 'SELECT total FROM report') == 43 ]]
+	# So does the example of the manual page.
+	write=$(literal_text rlockrun.1 EXAMPLES 6)
+	[[ $write == *'fence <= $RLOCKRUN_FENCE'* ]]
+	run -0 bash -c "$write"
+	[[ $(psql -Atc 'SELECT total FROM report') == 42 ]]
+	write=${write#*"'"}
+	run -1 env RLOCKRUN_FENCE="$late" sh -c "${write%"'"*}"
+	[[ $output == *'division by zero'* ]]
+	[[ $(psql -Atc 'SELECT total FROM report') == 42 ]]
 }

@@ -128,11 +128,6 @@ end_elsewhere() {
 
 # --- files to paste ---------------------------------------------------------------
 
-# The literal text NUMBER of a section.
-literal_text() {
-	literal_texts "$1" "$2" | awk -v number="$3" '/^# [0-9]+$/ { inside = $2 == number; next } inside'
-}
-
 @test "files among the examples are those of the manual" {
 	local examples=$ROOT/packaging/examples
 	literal_text rlockrun.conf.5 'CONFIGURATION FILES' 1 | diff - "$examples/rlockrun.conf"

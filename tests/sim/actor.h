@@ -10,6 +10,7 @@
 
 #include "fiber.h"
 #include "job/supervisor.h"
+#include "lock/holder.h"
 #include "run/events.h"
 #include "world.h"
 
@@ -92,6 +93,12 @@ struct actor {
 	int64_t parted_at;    /* its last request that left in parts */
 	int64_t broke_off_at; /* it has ended before the rest of one left */
 	size_t heard;	      /* so much of err has been looked at */
+	struct told_wait {    /* the last report that it waits */
+		bool is_known;
+		const char *name; /* of the lock */
+		int64_t position;
+		struct holder holder;
+	} told_wait;
 	struct cost cost;
 };
 

@@ -226,7 +226,7 @@ oracle_on_event(struct actor *actor, const struct events *events,
 	if (event->type == EVENT_ENDED)
 		actor->ending = event->ending;
 	policies_on_event(actor, event);
-	tellings_on_event(actor);
+	tellings_on_event(actor, event);
 	world_trace("%s: %s", actor->name, event_row(event)->word);
 }
 

@@ -169,9 +169,48 @@ check_holder(const struct actor *actor, const char *message)
 		find_lie(actor, "who is asked to stop can obey", message);
 }
 
-void
-tellings_on_event(struct actor *actor)
+/* The end of a hold moves when it is extended; of other holders no end is
+ * shown.
+ */
+static bool
+is_told_again(const struct told_wait *a, const struct told_wait *b)
 {
+	const struct holder *one = &a->holder, *other = &b->holder;
+	int64_t later_ms = other->reported_at + other->left_ms -
+			   one->reported_at - one->left_ms;
+
+	return a->is_known && a->name == b->name &&
+	       a->position == b->position && one->state == other->state &&
+	       one->others_queued == other->others_queued &&
+	       one->order == other->order && one->count == other->count &&
+	       one->permits == other->permits &&
+	       strcmp(one->host, other->host) == 0 &&
+	       strcmp(one->pid, other->pid) == 0 &&
+	       (one->state < HOLDER_HOLD || llabs(later_ms) < 2000);
+}
+
+static void
+check_wait(struct actor *actor, const struct event *event)
+{
+	struct told_wait told = {.is_known = true,
+	    .name = event->name,
+	    .position = event->position};
+
+	if (event->type == EVENT_NO_REPLY)
+		actor->told_wait.is_known = false;
+	if (event->type != EVENT_WAITING)
+		return;
+	told.holder = *event->holder;
+	if (is_told_again(&actor->told_wait, &told))
+		find_lie(actor, "a wait is reported when something changes",
+		    event->name);
+	actor->told_wait = told;
+}
+
+void
+tellings_on_event(struct actor *actor, const struct event *event)
+{
+	check_wait(actor, event);
 	while (actor->heard < actor->err_length) {
 		const char *line = actor->err + actor->heard;
 		size_t length = strcspn(line, "\n");

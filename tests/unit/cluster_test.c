@@ -116,9 +116,9 @@ test_picks(void)
 	    "2") "*4\r\n:100\r\n:199\r\n" NODE(B, "1")     \
 	    NODE("$1\r\n?\r\n", "3") "*3\r\n:200\r\n:16383\r\n" NODE(A, "1")
 
-#define BAD_SLOTS                                                      \
-	"*1\r\n*5\r\n:0\r\n:16383\r\n" NODE(A, "0") NODE(B, "65536") \
-	    "*1\r\n" A
+#define BAD_SLOTS                                                           \
+	"*1\r\n*5\r\n:0\r\n:16383\r\n" NODE(A, "0") NODE(B, "65536") "*1\r" \
+								     "\n" A
 
 static void
 test_learning(void)

@@ -1,31 +1,65 @@
 /* What --doctor makes of a server's clock, and of what it says of itself. */
 #include "doctor/checks.h"
 
+#include <glob.h>
+#include <stdlib.h>
+
+#include "doctor/rows.h"
 #include "tap.h"
 
 static void
 test_clock(void)
 {
-	struct check_samples samples = {.list =
-					    {
-						{1000, 400, 5001200},
-						{2000, 100, 5002050},
-						{3000, 900, -1},
-						{4000, 200, 5504100},
-					    },
-	    .count = 3};
-	struct check_offset offset = check_contact_offset(&samples);
+	struct clock clock = {.count = 0}, forward, back;
 
-	ok(offset.is_known, "there is an offset");
-	is_int(offset.us, 5000000, "that of the shortest round trip");
-	is_int(offset.error_us, 50, "which may be wrong by half of that");
-	is_int(check_contact_step(&samples), 0, "no step");
-	samples.list[2] = samples.list[3];
-	is_int(check_contact_step(&samples), 500000, "a step forward");
-	samples.list[2].time_us = 4004100;
-	is_int(check_contact_step(&samples), -1000000, "a step back");
-	samples.count = 0;
-	ok(!check_contact_offset(&samples).is_known, "no samples");
+	check_contact_note(&clock, 3000, 900, -1);
+	ok(!clock.best.is_known, "a server that does not say its time");
+	check_contact_note(&clock, 1000, 400, 5001200);
+	check_contact_note(&clock, 2000, 100, 5002050);
+	ok(clock.best.is_known, "there is an offset");
+	is_int(clock.best.us, 5000000, "that of the shortest round trip");
+	is_int(clock.best.error_us, 50, "which may be wrong by half of that");
+	is_int(clock.step_us, 0, "no step");
+	forward = back = clock;
+	check_contact_note(&forward, 4000, 200, 5504100);
+	is_int(forward.step_us, 500000, "a step forward");
+	check_contact_note(&back, 4000, 200, 4004100);
+	is_int(back.step_us, -1000000, "a step back");
+	check_contact_note(&back, 5000, 200, 4005100);
+	is_int(back.step_us, -1000000, "which is not forgotten");
+	check_contact_note(&clock, 4000, 200, -1);
+	check_contact_note(&clock, 4000, 200, 5504100);
+	is_int(clock.step_us, 0, "none beside a time that is not known");
+	is_int(clock.best.us, 5000000, "and the best offset stays");
+	is_int(clock.took_us[0], 100, "the shortest round trip,");
+	is_int(clock.took_us[2], 200, "the median,");
+	is_int(clock.took_us[4], 900, "and the longest");
+}
+
+/* Each heading that a source asks for: what stands behind rows_judge(". */
+static void
+test_headings(const char *path)
+{
+	char line[200], heading[60];
+	FILE *file = fopen(path, "r");
+	const char *at;
+
+	ok(file != NULL, "%s", path);
+	while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
+		const struct judgement *row = rows_table;
+
+		if ((at = strstr(line, "rows_judge(\"")) == NULL)
+			continue;
+		at += strlen("rows_judge(\"");
+		snprintf(heading, sizeof(heading), "%.*s",
+		    (int)strcspn(at, "\""), at);
+		while (*row->text != '\0' &&
+		       (*row->check != '\0' || strcmp(row->text, heading) != 0))
+			row++;
+		is_text(row->text, heading, "the rows have such a heading");
+	}
+	if (file != NULL)
+		fclose(file);
 }
 
 /* Severity and check of the rows but the good ones, one behind the other. */
@@ -43,8 +77,8 @@ follows(const char *facts, const char *want, const char *what)
 
 		if (finding->severity == FINDING_OK)
 			continue;
-		if (finding->severity >= FINDING_ERROR)
-			snprintf(row, sizeof(row), "%d", finding->severity);
+		if (finding->severity == FINDING_ERROR)
+			snprintf(row, sizeof(row), "%d", finding->status);
 		else
 			snprintf(row, sizeof(row), "%s",
 			    severities[finding->severity]);
@@ -55,9 +89,9 @@ follows(const char *facts, const char *want, const char *what)
 	findings_fini(&findings);
 }
 
-#define GOOD                                                            \
-	"redis_version:7.0.15\nmajor:7\nmode:standalone\nrole:master\n" \
-	"maxmemory_policy:noeviction\naof_enabled:1\n"                  \
+#define GOOD                                                   \
+	"redis_version:7.0.15\nmode:standalone\nrole:master\n" \
+	"maxmemory_policy:noeviction\naof_enabled:1\n"         \
 	"appendfsync:always\nonline:0\nleft:9000\n"
 
 static void
@@ -77,8 +111,9 @@ test_server(void)
 	follows("role:slave\n" GOOD, "69:reach", "a replica");
 	follows("no_info:x\nno_config:x\n" GOOD, "note:info note:config",
 	    "one that denies INFO and CONFIG");
-	follows("major:4\n" GOOD, "warning:version", "an old one");
-	follows("major:5\n" GOOD, "note:version", "one without access rules");
+	follows("redis_version:4.0.9\n" GOOD, "warning:version", "an old one");
+	follows("redis_version:5.0.14\n" GOOD, "note:version",
+	    "one without access rules");
 	follows("mode:cluster\n" GOOD, "warning:cluster", "a node");
 	follows("in_cluster:1\nmode:cluster\n" GOOD, "", "as it should be");
 	follows("maxmemory_policy:allkeys-lru\n" GOOD, "warning:eviction",
@@ -91,22 +126,22 @@ test_server(void)
 	follows("appendfsync:everysec\n" GOOD, "note:persistence", "late ones");
 	follows("aof_enabled:0\n" GOOD, "warning:persistence", "no file");
 	follows("aof_enabled:0\nabstains:1\n" GOOD, "", "one that abstains");
-	follows("replay_lacks:run SET\nflawed:1\n" GOOD, "69:persistence",
+	follows("replay_lacks:run SET\n" GOOD, "69:persistence",
 	    "a file that would not be replayed");
-	follows("replay_lacks:run SET\nflawed:1\nabstains:1\n" GOOD, "",
+	follows("replay_lacks:run SET\nabstains:1\n" GOOD, "",
 	    "which does not matter if it abstains");
 	follows("aof_enabled:0\nreplay_lacks:run SET\n" GOOD,
 	    "warning:persistence note:replay", "nor could it be later");
 	follows("replay_unknown:x\n" GOOD, "unknown:replay", "not known");
-	follows("renamed:EXEC\nflawed:1\n" GOOD, "note:persistence",
+	follows("renamed:EXEC\n" GOOD, "note:persistence",
 	    "a file that cannot be read again");
-	follows("rewriting:1\nflawed:1\n" GOOD, "note:persistence",
+	follows("rewriting:1\n" GOOD, "note:persistence",
 	    "a file that is being written");
-	follows("aof_last_bgrewrite_status:err\nflawed:1\n" GOOD,
-	    "note:persistence", "a file that could not be written");
-	follows("no-appendfsync-on-rewrite:yes\nflawed:1\n" GOOD,
-	    "warning:persistence", "a file that is not synced meanwhile");
-	follows("no-appendfsync-on-rewrite:yes\nflawed:1\n"
+	follows("aof_last_bgrewrite_status:err\n" GOOD, "note:persistence",
+	    "a file that could not be written");
+	follows("no-appendfsync-on-rewrite:yes\n" GOOD, "warning:persistence",
+	    "a file that is not synced meanwhile");
+	follows("no-appendfsync-on-rewrite:yes\n"
 		"appendfsync:everysec\n" GOOD,
 	    "note:persistence", "nor otherwise");
 	follows("aof_last_write_status:err\n" GOOD, "warning:disk",
@@ -158,6 +193,12 @@ test_words(void)
 int
 main(void)
 {
+	glob_t sources;
+
+	glob("src/doctor/*.c", 0, NULL, &sources);
+	for (size_t i = 0; i < sources.gl_pathc; i++)
+		test_headings(sources.gl_pathv[i]);
+	globfree(&sources);
 	test_server();
 	test_words();
 	test_clock();

@@ -528,6 +528,9 @@ test_asked(void)
 	    "SMEMBERS "
 	    "{job}:rlk:n:" TOKEN,
 	    "the nested runs");
+	query_lengthen(&request, &keys, TOKEN, 5000);
+	is_request(&request, kind_exclusive.renew, "1 job " TOKEN " 5000",
+	    "a longer lease");
 	query_pause(&request, &keys, TOKEN, 5000);
 	is_request(&request, &script_pause,
 	    "1 {job}:rlk:i " TOKEN " 5000 345605000", "a note of a pause");

@@ -463,9 +463,6 @@ test_ring(void)
 	is_int(request.argc, 1 + 2 + 2 * LIMIT_NOTIFY,
 	    "as many as an answer names");
 	request_fini(&request);
-	request_lengthen(&request, &keys, TOKEN, 5000);
-	is_request(&request, &script_renew_exclusive, "1 job " TOKEN " 5000",
-	    "a longer lease");
 	key_names_fini(&keys);
 }
 

@@ -58,6 +58,7 @@ main(void)
 	ok(secret_share(NULL) == NULL, "NULL can be shared, too");
 	is_int((int64_t)secret_length("a\r\n", 3), 1, "a line without its end");
 	is_int((int64_t)secret_length(&"\n"[1], 0), 0, "nothing has none");
-	is_int((int64_t)secret_length(&"\r\n"[1], 1), 0, "nor has an empty line");
+	is_int((int64_t)secret_length(&"\r\n"[1], 1), 0,
+	    "nor has an empty line");
 	return tap_done();
 }

@@ -18,22 +18,9 @@
 
 #define OPENSSL_3 0x30000000UL /* of its version numbers */
 
-/* openssl.cnf must be read where it has the policy of the system. But the
- * kernel frees all at exit, and no error string of libcrypto is needed: the
- * last error of a connection that failed is always one of libssl. Nor are the
- * ciphers in the table of EVP_get_cipherbyname since libssl fetches them from
- * providers.
- */
 static int
-initialize(const struct library *lib, char *error)
+cannot_set_up(char *error)
 {
-	uint64_t options = tls_library_prepare() | OPENSSL_INIT_NO_ATEXIT |
-			   OPENSSL_INIT_NO_LOAD_CRYPTO_STRINGS;
-
-	if (lib->OpenSSL_version_num() >= OPENSSL_3)
-		options |= OPENSSL_INIT_NO_ADD_ALL_CIPHERS;
-	if (lib->OPENSSL_init_crypto(options, NULL) == 1)
-		return 0;
 	snprintf(error, TLS_ERROR_MAX, "OpenSSL cannot be set up");
 	return -1;
 }
@@ -50,7 +37,7 @@ no_passphrase(char *text, int size, int writing, void *arg)
 }
 
 /* Once more, now with the system's file, under the same conditions: host name
- * and security level are among the parameters. */
+ * and security level are among the parameters, which the verification takes. */
 static int
 verify_by_file(const struct library *lib, X509_STORE_CTX *verification)
 {
@@ -59,17 +46,17 @@ verify_by_file(const struct library *lib, X509_STORE_CTX *verification)
 	STACK_OF(X509) *others =
 	    lib->X509_STORE_CTX_get0_untrusted(verification);
 	X509_VERIFY_PARAM *param = lib->X509_VERIFY_PARAM_new();
+	bool ready = param != NULL &&
+		     lib->X509_VERIFY_PARAM_set1(param,
+			 lib->X509_STORE_CTX_get0_param(verification)) == 1 &&
+		     tls_library_trust_file(lib, store) == 0;
 
-	if (param == NULL ||
-	    lib->X509_VERIFY_PARAM_set1(param,
-		lib->X509_STORE_CTX_get0_param(verification)) != 1 ||
-	    tls_library_trust_file(lib, store) == -1) {
-		lib->X509_VERIFY_PARAM_free(param);
-		return 0;
+	if (ready) {
+		lib->X509_STORE_CTX_cleanup(verification);
+		ready = lib->X509_STORE_CTX_init(verification, store,
+			    certificate, others) == 1;
 	}
-	lib->X509_STORE_CTX_cleanup(verification);
-	if (lib->X509_STORE_CTX_init(verification, store, certificate,
-		others) != 1) {
+	if (!ready) {
 		lib->X509_VERIFY_PARAM_free(param);
 		return 0;
 	}
@@ -172,10 +159,8 @@ make_ctx(struct tls_context *context, SSL_CTX **made, char *error)
 	long minimum;
 	int rc;
 
-	if (ctx == NULL) {
-		snprintf(error, TLS_ERROR_MAX, "OpenSSL cannot be set up");
-		return -1;
-	}
+	if (ctx == NULL)
+		return cannot_set_up(error);
 	/* openssl.cnf may require more, and SSL_CTX_new has obeyed it. */
 	minimum =
 	    lib->SSL_CTX_ctrl(ctx, SSL_CTRL_GET_MIN_PROTO_VERSION, 0, NULL);
@@ -193,25 +178,6 @@ make_ctx(struct tls_context *context, SSL_CTX **made, char *error)
 	else
 		lib->SSL_CTX_free(ctx);
 	return rc;
-}
-
-/* On success it takes the place of the last one. */
-static int
-replace_ctx(struct tls_context *context, char *error)
-{
-	const struct library *lib = &context->lib;
-	SSL_CTX *ctx = NULL;
-	int rc = make_ctx(context, &ctx, error);
-
-	if (rc == 0)
-		rc = set_ca(lib, ctx, context->paths[TLS_CA], error);
-	if (rc != 0) {
-		lib->SSL_CTX_free(ctx);
-		return rc;
-	}
-	lib->SSL_CTX_free(context->ctx);
-	context->ctx = ctx;
-	return 0;
 }
 
 /* --- reading again ---------------------------------------------------- */
@@ -249,8 +215,10 @@ are_same_files(const struct stat a[TLS_FILES], const struct stat b[TLS_FILES])
 static int
 make_anew(struct tls_context *context, char *error)
 {
+	const struct library *lib = &context->lib;
 	struct stat files[TLS_FILES];
 	const char *path = look_at_files(context->paths, files);
+	SSL_CTX *ctx = NULL;
 	int rc;
 
 	if (path != NULL)
@@ -259,10 +227,17 @@ make_anew(struct tls_context *context, char *error)
 			       : strerror(errno));
 	if (are_same_files(files, context->files))
 		return 0;
-	rc = replace_ctx(context, error);
+	rc = make_ctx(context, &ctx, error);
 	if (rc == 0)
-		memcpy(context->files, files, sizeof(files));
-	return rc;
+		rc = set_ca(lib, ctx, context->paths[TLS_CA], error);
+	if (rc != 0) {
+		lib->SSL_CTX_free(ctx);
+		return rc;
+	}
+	lib->SSL_CTX_free(context->ctx);
+	context->ctx = ctx;
+	memcpy(context->files, files, sizeof(files));
+	return 0;
 }
 
 void
@@ -286,11 +261,17 @@ tls_context_reread(struct tls_context *context)
 
 /* ---------------------------------------------------------------------- */
 
+static bool
+has_files(const struct tls_context *context)
+{
+	return context->paths[TLS_CA] != NULL ||
+	       context->paths[TLS_CERT] != NULL;
+}
+
 /* The files are examined before they are read: see make_anew. */
 struct tls_context *
 tls_context_new(const struct tls_config *config)
 {
-	bool given = config->ca_file != NULL || config->cert_file != NULL;
 	struct tls_context *context = calloc(1, sizeof(*context));
 
 	if (context == NULL)
@@ -298,11 +279,10 @@ tls_context_new(const struct tls_config *config)
 	context->paths[TLS_CA] = config->ca_file;
 	context->paths[TLS_CERT] = config->cert_file;
 	context->paths[TLS_KEY] = config->key_file;
-	context->certified = config->cert_file != NULL;
 	context->die = config->die;
 	context->reread.enabled =
-	    given && look_at_files(context->paths, context->files) == NULL;
-	context->may_block = given && !context->reread.enabled;
+	    has_files(context) &&
+	    look_at_files(context->paths, context->files) == NULL;
 	return context;
 }
 
@@ -317,21 +297,32 @@ tls_context_free(struct tls_context *context)
 bool
 tls_context_may_block(const struct tls_context *context)
 {
-	return context->may_block;
+	return has_files(context) && !context->reread.enabled;
 }
 
+/* openssl.cnf must be read where it has the policy of the system. But the
+ * kernel frees all at exit, and no error string of libcrypto is needed: the
+ * last error of a connection that failed is always one of libssl. Nor are the
+ * ciphers in the table of EVP_get_cipherbyname since libssl fetches them from
+ * providers. */
 void
 tls_context_load(struct tls_context *context)
 {
+	const struct library *lib = &context->lib;
 	char error[TLS_ERROR_MAX];
+	uint64_t options;
 	int rc;
 
 	if (context->state != TLS_NOT_LOADED)
 		return;
 	context->reread.read_at = clock_now();
+	options = tls_library_prepare() | OPENSSL_INIT_NO_ATEXIT |
+		  OPENSSL_INIT_NO_LOAD_CRYPTO_STRINGS;
 	rc = tls_library_fill(&context->lib, error);
-	if (rc == 0)
-		rc = initialize(&context->lib, error);
+	if (rc == 0 && lib->OpenSSL_version_num() >= OPENSSL_3)
+		options |= OPENSSL_INIT_NO_ADD_ALL_CIPHERS;
+	if (rc == 0 && lib->OPENSSL_init_crypto(options, NULL) != 1)
+		rc = cannot_set_up(error);
 	if (rc == 0)
 		rc = make_ctx(context, &context->ctx, error);
 	if (rc != 0)

@@ -18,29 +18,6 @@ tls_names_mismatch(long result)
 	       result == X509_V_ERR_IP_ADDRESS_MISMATCH;
 }
 
-struct list {
-	char *text;
-	size_t size;
-	size_t shown, more;
-};
-
-static void
-add_name(struct list *list, const char *name)
-{
-	size_t length = strlen(list->text);
-	char quoted[QUOTED_MAX];
-
-	escape_quote(name, quoted, sizeof(quoted));
-	if (list->more > 0 || list->shown == SHOWN_MAX ||
-	    length + strlen(quoted) + MORE_MAX > list->size) {
-		list->more++;
-		return;
-	}
-	snprintf(list->text + length, list->size - length, "%s%s",
-	    list->shown > 0 ? ", " : "", quoted);
-	list->shown++;
-}
-
 /* A certificate may name any bytes, even NUL, which would hide the rest. */
 static void
 copy_bytes(char name[NAME_MAX_BYTES], const void *bytes, int length)
@@ -56,44 +33,30 @@ copy_bytes(char name[NAME_MAX_BYTES], const void *bytes, int length)
 		*nul = '?';
 }
 
-static void
-add_general_name(struct list *list, const struct library *lib,
-    const GENERAL_NAME *general)
+/* In quotes; false if it names no host. */
+static bool
+quote_general_name(const struct library *lib, const GENERAL_NAME *general,
+    char quoted[QUOTED_MAX])
 {
 	bool is_address = general->type == GEN_IPADD;
-	const ASN1_STRING *string =
-	    is_address ? general->d.iPAddress : general->d.dNSName;
-	const unsigned char *bytes = lib->ASN1_STRING_get0_data(string);
-	int length = lib->ASN1_STRING_length(string);
 	char name[NAME_MAX_BYTES] = "?";
+	const unsigned char *bytes;
+	const ASN1_STRING *string;
+	int length;
 
+	if (!is_address && general->type != GEN_DNS)
+		return false;
+	string = is_address ? general->d.iPAddress : general->d.dNSName;
+	bytes = lib->ASN1_STRING_get0_data(string);
+	length = lib->ASN1_STRING_length(string);
 	if (!is_address)
 		copy_bytes(name, bytes, length);
 	else if (length == sizeof(struct in_addr))
 		inet_ntop(AF_INET, bytes, name, sizeof(name));
 	else if (length == sizeof(struct in6_addr))
 		inet_ntop(AF_INET6, bytes, name, sizeof(name));
-	add_name(list, name);
-}
-
-static void
-add_alternatives(struct list *list, const struct library *lib,
-    const X509 *certificate)
-{
-	GENERAL_NAMES *names = lib->X509_get_ext_d2i(certificate,
-	    NID_subject_alt_name, NULL, NULL);
-	/* The typed functions are calls of these, which must be loaded. */
-	const OPENSSL_STACK *stack = (const OPENSSL_STACK *)names;
-	int count = names == NULL ? 0 : lib->OPENSSL_sk_num(stack);
-
-	for (int i = 0; i < count; i++) {
-		const GENERAL_NAME *general = lib->OPENSSL_sk_value(stack, i);
-
-		if (general->type == GEN_DNS || general->type == GEN_IPADD)
-			add_general_name(list, lib, general);
-	}
-	if (names != NULL)
-		lib->GENERAL_NAMES_free(names);
+	escape_quote(name, quoted, QUOTED_MAX);
+	return true;
 }
 
 static void
@@ -121,17 +84,31 @@ void
 tls_names_describe(const struct library *lib, X509 *certificate, char *text,
     size_t size)
 {
-	struct list list = {.text = text, .size = size - sizeof(ADVICE)};
-	size_t length;
+	GENERAL_NAMES *names = lib->X509_get_ext_d2i(certificate,
+	    NID_subject_alt_name, NULL, NULL);
+	/* The typed functions are calls of these, which must be loaded. */
+	const OPENSSL_STACK *stack = (const OPENSSL_STACK *)names;
+	int count = names == NULL ? 0 : lib->OPENSSL_sk_num(stack);
+	size_t length = 0, shown = 0, more = 0;
+	char quoted[QUOTED_MAX];
 
-	text[0] = '\0';
-	add_alternatives(&list, lib, certificate);
-	length = strlen(text);
-	if (list.shown == 0)
+	for (int i = 0; i < count; i++) {
+		if (!quote_general_name(lib, lib->OPENSSL_sk_value(stack, i),
+			quoted))
+			continue;
+		if (more > 0 || shown == SHOWN_MAX ||
+		    length + strlen(quoted) + MORE_MAX > size - sizeof(ADVICE))
+			more++;
+		else
+			length += (size_t)snprintf(text + length, size - length,
+			    "%s%s", shown++ > 0 ? ", " : "", quoted);
+	}
+	lib->GENERAL_NAMES_free(names);
+	if (shown == 0)
 		describe_common_name(lib, certificate, text, size);
-	else if (list.more > 0)
+	else if (more > 0)
 		snprintf(text + length, size - length, " and %zu more" ADVICE,
-		    list.more);
+		    more);
 	else
 		snprintf(text + length, size - length, ADVICE);
 }

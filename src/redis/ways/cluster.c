@@ -47,10 +47,10 @@ set_node(struct cluster_node *node, const char *host, size_t length,
 {
 	if (length >= sizeof(node->host))
 		return -1;
+	if (length == 1 && *host == '?')
+		length = 0;
 	memcpy(node->host, host, length);
 	node->host[length] = '\0';
-	if (strcmp(node->host, "?") == 0)
-		node->host[0] = '\0';
 	node->port = (int)port;
 	return 0;
 }
@@ -140,35 +140,23 @@ cluster_moved(struct cluster *cluster, const struct cluster_node *to)
 	cluster->trusted = true;
 }
 
-/* {host, port, id...}; no host means that of the node which was asked. */
-static int
-read_node(const struct value *reply, const char *asked,
-    struct cluster_node *node)
-{
-	const char *host = value_text(value_at(reply, 0));
-	int64_t port;
-
-	if (!value_integer(value_at(reply, 1), &port) || port < 1 ||
-	    port > 65535)
-		return -1;
-	if (host == NULL)
-		host = "";
-	if (set_node(node, host, strlen(host), port) == -1)
-		return -1;
-	if (*node->host == '\0')
-		snprintf(node->host, sizeof(node->host), "%s", asked);
-	return 0;
-}
-
-/* Adds a node of an answer to the list, once. */
+/* Adds a node of an answer to the list, once: {host, port, id...}; no host
+ * means that of the node which was asked. */
 static void
 add_node(struct cluster_node *nodes, size_t *count, const struct value *value,
     const char *asked)
 {
 	struct cluster_node *node = &nodes[*count];
+	const char *host = value_text(value_at(value, 0));
+	int64_t port;
 
-	if (read_node(value, asked, node) == -1)
+	if (host == NULL)
+		host = "";
+	if (!value_integer(value_at(value, 1), &port) || port < 1 ||
+	    port > 65535 || set_node(node, host, strlen(host), port) == -1)
 		return;
+	if (*node->host == '\0')
+		snprintf(node->host, sizeof(node->host), "%s", asked);
 	for (size_t i = 0; i < *count; i++)
 		if (nodes[i].port == node->port &&
 		    strcmp(nodes[i].host, node->host) == 0)

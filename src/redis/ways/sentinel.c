@@ -32,8 +32,7 @@ struct sentinel {
 	const struct endpoint *url;
 	struct way *primary;
 	struct way **ways; /* in the order in which they are asked */
-	size_t asked;	   /* the one whose answer is awaited */
-	bool asking;
+	size_t asked; /* whose answer is awaited; the number of all: nobody's */
 	bool doubtful; /* the first one's last answer is not confirmed */
 	struct tally tally;
 	int64_t ask_ms;
@@ -45,20 +44,6 @@ struct sentinel {
 };
 
 static void ask_next(struct sentinel *sentinel);
-
-static int
-connect_all(struct sentinel *sentinel, struct loop *loop)
-{
-	const struct endpoint *url = sentinel->url;
-
-	sentinel->ways = calloc(url->host_count, sizeof(struct way *));
-	for (size_t i = 0; sentinel->ways && i < url->host_count; i++) {
-		sentinel->ways[i] = way_new(loop, &url->hosts[i], NULL);
-		if (sentinel->ways[i] == NULL)
-			return -1;
-	}
-	return sentinel->ways == NULL ? -1 : 0;
-}
 
 static void
 sentinel_end(void *arg)
@@ -76,6 +61,7 @@ sentinel_begin(struct way *way, struct loop *loop, const struct endpoint *url,
     const char *key)
 {
 	struct sentinel *sentinel = calloc(1, sizeof(*sentinel));
+	bool failed;
 
 	(void)key;
 	if (sentinel == NULL)
@@ -84,7 +70,14 @@ sentinel_begin(struct way *way, struct loop *loop, const struct endpoint *url,
 	sentinel->primary = way;
 	sentinel->ask_ms = ASK_MIN_MS;
 	sentinel->found_at = CLOCK_NEVER;
-	if (connect_all(sentinel, loop) == 0)
+	sentinel->asked = url->host_count;
+	sentinel->ways = calloc(url->host_count, sizeof(struct way *));
+	failed = sentinel->ways == NULL;
+	for (size_t i = 0; !failed && i < url->host_count; i++) {
+		sentinel->ways[i] = way_new(loop, &url->hosts[i], NULL);
+		failed = sentinel->ways[i] == NULL;
+	}
+	if (!failed)
 		return sentinel;
 	sentinel_end(sentinel);
 	return NULL;
@@ -165,7 +158,6 @@ give_up_asking(struct sentinel *sentinel)
 		    sentinel->why);
 	if (sentinel->ask_ms < ASK_MAX_MS)
 		sentinel->ask_ms *= 2;
-	sentinel->asking = false;
 	way_not_found(sentinel->primary, why, all_refused(tally),
 	    tally->permanent == count);
 }
@@ -235,14 +227,14 @@ on_sentinel_reply(void *arg, const struct reply *reply)
 {
 	struct sentinel *sentinel = arg;
 
-	if (!sentinel->asking)
+	if (sentinel->asked == sentinel->url->host_count)
 		return;
 	if (sentinel_read_address(&sentinel->address, reply->value)) {
 		move(sentinel, sentinel->asked, 0);
 		sentinel->doubtful = true;
 		sentinel->ask_ms = ASK_MIN_MS;
 		sentinel->found_at = clock_now();
-		sentinel->asking = false;
+		sentinel->asked = sentinel->url->host_count;
 		way_drop(sentinel->ways[0]);
 		way_found(sentinel->primary, sentinel->address.host,
 		    sentinel->address.port, sentinel->deadline);
@@ -259,17 +251,6 @@ on_sentinel_reply(void *arg, const struct reply *reply)
 }
 
 /* The sentinels that are left and the primary share the time that is left. */
-static int64_t
-next_deadline(const struct sentinel *sentinel)
-{
-	int64_t now = clock_now();
-	int64_t left = sentinel->deadline - now;
-	int64_t share =
-	    left / (int64_t)(sentinel->url->host_count - sentinel->asked + 1);
-
-	return now + (share < sentinel->ask_ms ? share : sentinel->ask_ms);
-}
-
 static void
 ask_next(struct sentinel *sentinel)
 {
@@ -280,7 +261,13 @@ ask_next(struct sentinel *sentinel)
 	    .arg = sentinel};
 
 	for (; sentinel->asked < sentinel->url->host_count; sentinel->asked++) {
-		command.deadline = next_deadline(sentinel);
+		size_t sharers =
+		    sentinel->url->host_count - sentinel->asked + 1;
+		int64_t now = clock_now();
+		int64_t share_ms =
+		    (sentinel->deadline - now) / (int64_t)sharers;
+
+		command.deadline = now + clock_min(share_ms, sentinel->ask_ms);
 		if (way_send(sentinel->ways[sentinel->asked], &command) == 0)
 			return;
 		snprintf(sentinel->why, WHY_MAX, "%s", strerror(ENOMEM));
@@ -304,7 +291,6 @@ start_asking(void *arg, int64_t deadline)
 	sentinel->deadline = clock_min(by, deadline);
 	sentinel->asked = 0;
 	sentinel->tally = (struct tally){0};
-	sentinel->asking = true;
 	ask_next(sentinel);
 }
 
@@ -312,11 +298,11 @@ static void
 cancel_asking(void *arg)
 {
 	struct sentinel *sentinel = arg;
+	size_t asked = sentinel->asked;
 
-	if (!sentinel->asking)
-		return;
-	sentinel->asking = false;
-	way_drop(sentinel->ways[sentinel->asked]);
+	sentinel->asked = sentinel->url->host_count;
+	if (asked < sentinel->url->host_count)
+		way_drop(sentinel->ways[asked]);
 }
 
 const struct way_kind way_sentinels = {.begin = sentinel_begin,

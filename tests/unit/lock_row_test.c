@@ -1,5 +1,5 @@
 /* A row of --list: what no table of tests/tables/list.txt shows. */
-#include "admin/list_row.h"
+#include "admin/lock_row.h"
 
 #include "tap.h"
 
@@ -39,16 +39,25 @@ static const struct {
 int
 main(void)
 {
+	static const struct opts opts = {.prefix = "x:"};
+	static const struct client client = {.opts = &opts};
+
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		struct list_row row;
+		struct table table;
+		struct row row = {.table = &table};
 		char got[512] = "";
 
-		list_row_describe(&row, &rows[i].look, "job");
-		is_text(row.cells[LIST_NAME], "job", rows[i].what);
-		for (size_t at = LIST_KIND; at < LIST_COLUMNS; at++)
+		table_init(&table, LOCK_ROW_HELD);
+		table_add(&table);
+		lock_row_put(&row, &rows[i].look, &client, "x:job");
+		is_text(table.cell[1][0], "job", rows[i].what);
+		for (size_t at = 1; at < table.columns; at++)
 			snprintf(got + strlen(got), sizeof(got) - strlen(got),
-			    "%s%s", at > LIST_KIND ? "|" : "", row.cells[at]);
+			    "%s%s", at > 1 ? "|" : "", table.cell[1][at]);
 		is_text(got, rows[i].cells, "  its cells");
+		table.out = fopen("/dev/null", "w");
+		table_print(&table);
+		fclose(table.out);
 	}
 	return tap_done();
 }
