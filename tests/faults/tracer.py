@@ -283,7 +283,7 @@ class Tracer:
         """The guard gets ready while rlockrun acquires the lock, sooner or later, and the
         writer's thread writes when it may."""
         if tracee.role == "writer":
-            return "launch"
+            return "release"
         tracee.ordered |= tracee.site.name == "job/supervisor.c:read_env:recv"
         late = tracee.role == "guard" and not tracee.ordered and self.phase == "launch"
         return "acquire" if late else self.phase
