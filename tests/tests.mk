@@ -116,7 +116,7 @@ unit: $(UNIT)
 helpers: $(HELPERS)
 
 # Whole runs in virtual time: the program, in which the linker replaces what has to do
-# with time, chance, connections and signals (tests/sim/kernel.c), and the guard.
+# with time, chance, connections, signals and threads (tests/sim/kernel.c), and the guard.
 SIM_WRAPS := clock_arm clock_epoch clock_gettime clock_now clock_now_us clock_timer close dup2 \
 	events_emit exit file_write gethostname getpid getrandom getuid isatty poll_wait prctl \
 	signals_die signals_init signals_next socket_address socket_close socket_connect \
