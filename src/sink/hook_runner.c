@@ -31,14 +31,11 @@ enum {
 /* One hook to be run. */
 struct order {
 	int64_t since;
-	const struct hook_command *command;
 	size_t length;
-	char entries[];
+	char text[]; /* the command and the entries of its environment */
 };
 
 struct runner {
-	const struct hook_command *commands;
-	size_t command_count;
 	int sock;
 	bool ended; /* rlockrun has */
 	int64_t end_at;
@@ -60,20 +57,16 @@ struct runner {
 static void
 add_order(struct runner *self, size_t length)
 {
-	size_t number = (unsigned char)self->buffer[0];
 	struct order *order = NULL;
 
-	length--; /* without the number */
-	if (self->count < ORDERS_MAX && number < self->command_count)
+	if (self->count < ORDERS_MAX)
 		order = malloc(sizeof(*order) + length);
 	if (order == NULL) {
 		self->dropped++;
 		return;
 	}
-	*order = (struct order){.since = clock_now(),
-	    .command = &self->commands[number],
-	    .length = length};
-	memcpy(order->entries, self->buffer + 1, length);
+	*order = (struct order){.since = clock_now(), .length = length};
+	memcpy(order->text, self->buffer, length);
 	self->waiting[(self->first + self->count++) % ORDERS_MAX] = order;
 }
 
@@ -96,7 +89,9 @@ take_orders(struct runner *self)
 static const char *
 event_of(const struct order *order)
 {
-	return strchr(order->entries, '=') + 1;
+	const char *entries = order->text + strlen(order->text) + 1;
+
+	return strchr(entries, '=') + 1;
 }
 
 /* --- a hook ----------------------------------------------------------- */
@@ -105,8 +100,7 @@ static _Noreturn void
 become_hook(const struct runner *self, pid_t runner)
 {
 	struct sigaction dfl = {.sa_handler = SIG_DFL};
-	struct order *order = self->order;
-	char *end = order->entries + order->length, *command;
+	char *command = self->order->text, *end = command + self->order->length;
 	bool good = true;
 	sigset_t none;
 
@@ -118,10 +112,10 @@ become_hook(const struct runner *self, pid_t runner)
 		sigaction(signo, &dfl, NULL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	for (char *at = order->entries; at < end; at += strlen(at) + 1)
+	for (char *at = command + strlen(command) + 1; at < end;
+	     at += strlen(at) + 1)
 		good = good && putenv(at) == 0;
-	command = strndup(order->command->text, order->command->length);
-	if (good && command != NULL)
+	if (good)
 		execl("/bin/sh", "/bin/sh", "-c", command, (char *)NULL);
 	log_warn("cannot run /bin/sh");
 	_exit(EXITCODE_CANNOT_RUN);
@@ -281,11 +275,9 @@ close_inherited(int sock)
 
 /* signals_next skips what is ignored. */
 void
-hook_runner_main(int sock, const struct hook_command *commands, size_t count)
+hook_runner_main(int sock)
 {
-	struct runner self = {.commands = commands,
-	    .command_count = count,
-	    .sock = sock,
+	struct runner self = {.sock = sock,
 	    .end_at = CLOCK_NEVER,
 	    .buffer = malloc(HOOK_RUNNER_ORDER_MAX)};
 	struct sigaction dfl = {.sa_handler = SIG_DFL};

@@ -22,8 +22,7 @@ enum { ROUND_MS = 20 }; /* between two attempts to wake the runner */
  * so that the runner belongs to init. If SIGCHLD is ignored, waitpid(2) knows
  * no status: the first order then shows that there is no runner. */
 int
-hooks_start(struct hooks *hooks, const struct hook_command *commands,
-    size_t count)
+hooks_start(struct hooks *hooks)
 {
 	int socks[2], status = 0, error;
 	pid_t pid, runner;
@@ -34,7 +33,7 @@ hooks_start(struct hooks *hooks, const struct hook_command *commands,
 	if (pid == 0) {
 		runner = fork();
 		if (runner == 0)
-			hook_runner_main(socks[1], commands, count);
+			hook_runner_main(socks[1]);
 		if (runner != -1)
 			send(socks[1], &runner, sizeof(runner),
 			    MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -60,13 +59,13 @@ hooks_start(struct hooks *hooks, const struct hook_command *commands,
 }
 
 int
-hooks_run(const struct hooks *hooks, size_t command, const char *entries,
-    size_t length)
+hooks_run(const struct hooks *hooks, const char *command, size_t command_length,
+    const char *entries, size_t length)
 {
-	unsigned char number = (unsigned char)command;
-	struct iovec parts[] = {{&number, 1},
-	    {(void *)(uintptr_t)entries, length}};
-	struct msghdr order = {.msg_iov = parts, .msg_iovlen = 2};
+	char nul = '\0';
+	struct iovec parts[] = {{(void *)(uintptr_t)command, command_length},
+	    {&nul, 1}, {(void *)(uintptr_t)entries, length}};
+	struct msghdr order = {.msg_iov = parts, .msg_iovlen = 3};
 	int flags = MSG_DONTWAIT | MSG_NOSIGNAL;
 
 	return sendmsg(hooks->sock, &order, flags) == -1 ? -1 : 0;
