@@ -294,6 +294,22 @@ fill_lock(struct opts *opts)
 
 /* --- conflicts --------------------------------------------------------- */
 
+/* As bits. */
+static unsigned
+obstacles_to(const struct settings *settings, enum option_id id)
+{
+	const struct opts_row *row = &opts_table[id];
+	enum opts_action action = settings->opts->action;
+	unsigned obstacles = 0;
+
+	if (settings_is_given(settings, id))
+		obstacles |= row->given_not;
+	if ((action == OPTS_RUN || action == OPTS_HOLD) &&
+	    is_used(settings, id) && settings_winner(settings, id) == id)
+		obstacles |= row->never;
+	return obstacles;
+}
+
 /* What excludes or needs what is in the rows; here is when, and why. An action
  * is refused for the servers that are configured. */
 static void
@@ -301,7 +317,6 @@ check_obstacles(struct settings *settings)
 {
 	const struct opts *opts = settings->opts;
 	bool is_run = opts->action == OPTS_RUN;
-	bool is_hold = opts->action == OPTS_HOLD;
 	bool votes = opts->server_count > 1, tls = false;
 	bool kept = opts->min_hold_ms > 0, no_wait = opts->wait_ms == 0;
 	bool cron_keeps = settings->of[OPT_MIN_HOLD].origin == ORIGIN_CRON;
@@ -319,7 +334,7 @@ check_obstacles(struct settings *settings)
 	    [OPTS_SEVERAL_SERVERS] = {votes, "needs a single server"},
 	    [OPTS_NO_KIND_THERE] = {votes && is_run,
 		ONE_SERVER "exclusive locks"},
-	    [OPTS_NO_HISTORY_THERE] = {votes && !is_hold,
+	    [OPTS_NO_HISTORY_THERE] = {votes && opts->action != OPTS_HOLD,
 		ONE_SERVER "no history"},
 	    [OPTS_NO_QUEUE_THERE] = {votes && is_run, ONE_SERVER "no queue"},
 	    [OPTS_NO_HISTORY] = {opts->lock.history_ms == 0,
@@ -344,13 +359,8 @@ check_obstacles(struct settings *settings)
 	};
 	for (enum option_id id = 0; id < OPT_COUNT; id++) {
 		const struct opts_row *row = &opts_table[id];
-		unsigned bits = 0;
+		unsigned bits = obstacles_to(settings, id);
 
-		if (settings_is_given(settings, id))
-			bits |= row->given_not;
-		if ((is_run || is_hold) && is_used(settings, id) &&
-		    settings_winner(settings, id) == id)
-			bits |= row->never;
 		for (unsigned i = 0; i < OPTS_OBSTACLES; i++)
 			if ((bits & OPTS_BIT(i)) != 0 && obstacles[i].stands)
 				settings_fail(settings,

@@ -28,7 +28,7 @@
 #define ACTION(name) .type = OPTS_ACTION, ACTS(name)
 #define ONE_SERVER .given_not = BIT(SEVERAL_SERVERS)
 /* What a policy depends on, which a single server keeps for one lock. */
-#define ONE_LOCK BIT(NOT_EXCLUSIVE) | BIT(SEVERAL_KEYS)
+#define ONE_LOCK (BIT(NOT_EXCLUSIVE) | BIT(SEVERAL_KEYS))
 #define NEEDS_HISTORY \
 	.never = ONE_LOCK | BIT(NO_HISTORY_THERE) | \
 	    BIT(NO_HISTORY)
@@ -37,8 +37,7 @@
 	    BIT(NO_WAIT) | BIT(NO_WAIT_OF_CRON)
 /* A list of last runs knows no holders of a certain age, and -q asks for
  * these. */
-#define LISTS_HOLDERS \
-	BIT(LISTS_FAILED) | BIT(LISTS_ALL)
+#define LISTS_HOLDERS (BIT(LISTS_FAILED) | BIT(LISTS_ALL))
 /* A help line that ends with the default. */
 #define HELP(text, value) .help = text " [" value "]", .preset = value
 #define SWITCH(member) .type = OPTS_SWITCH, FIELD(member), .preset = "no"
