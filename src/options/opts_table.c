@@ -14,8 +14,7 @@
 #define VARIABLE(name) .variable = "RLOCKRUN_" #name
 #define FIELD(member) .field = offsetof(struct opts, member)
 #define LOGGED \
-	.with = BIT(RUN) | BIT(FORCE_RELEASE) | \
-	    BIT(HOLD) | BIT(PAUSE) | \
+	.with = BIT(RUN) | BIT(FORCE_RELEASE) | BIT(HOLD) | BIT(PAUSE) | \
 	    BIT(RESUME) | BIT(SHOW_CONFIG), \
 	.with_names = \
 	    "a command, --hold, --pause, --resume or --force-release"
@@ -30,11 +29,10 @@
 /* What a policy depends on, which a single server keeps for one lock. */
 #define ONE_LOCK (BIT(NOT_EXCLUSIVE) | BIT(SEVERAL_KEYS))
 #define NEEDS_HISTORY \
-	.never = ONE_LOCK | BIT(NO_HISTORY_THERE) | \
-	    BIT(NO_HISTORY)
+	.never = (ONE_LOCK | BIT(NO_HISTORY_THERE) | BIT(NO_HISTORY))
 #define NEEDS_WAIT \
-	.never = ONE_LOCK | BIT(NO_QUEUE_THERE) | \
-	    BIT(NO_WAIT) | BIT(NO_WAIT_OF_CRON)
+	.never = (ONE_LOCK | BIT(NO_QUEUE_THERE) | BIT(NO_WAIT) | \
+	    BIT(NO_WAIT_OF_CRON))
 /* A list of last runs knows no holders of a certain age, and -q asks for
  * these. */
 #define LISTS_HOLDERS (BIT(LISTS_FAILED) | BIT(LISTS_ALL))
