@@ -31,8 +31,7 @@
 #define NEEDS_HISTORY \
 	.never = (ONE_LOCK | BIT(NO_HISTORY_THERE) | BIT(NO_HISTORY))
 #define NEEDS_WAIT \
-	.never = (ONE_LOCK | BIT(NO_QUEUE_THERE) | BIT(NO_WAIT) | \
-	    BIT(NO_WAIT_OF_CRON))
+	.never = (ONE_LOCK | BIT(NO_QUEUE_THERE) | BIT(NO_WAIT))
 /* A list of last runs knows no holders of a certain age, and -q asks for
  * these. */
 #define LISTS_HOLDERS (BIT(LISTS_FAILED) | BIT(LISTS_ALL))
@@ -139,8 +138,7 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	    .help = "stop the job, status 80, for a run that asks so",
 	    .example = "--replaceable",
 	    SWITCH(lock.replaceable), NO_HOLD,
-	    .never = ONE_LOCK | BIT(NO_QUEUE_THERE) |
-		BIT(MIN_HOLD) | BIT(MIN_HOLD_OF_CRON)},
+	    .never = ONE_LOCK | BIT(NO_QUEUE_THERE) | BIT(MIN_HOLD)},
 	[OPT_CONFLICT_EXIT_CODE] = {.shorts = "E",
 	    .longs = {"conflict-exit-code"}, .argument = "N",
 	    VARIABLE(CONFLICT_EXIT_CODE), .common = true,
