@@ -2,7 +2,7 @@
 
 #include <limits.h>
 
-#include "base/num.h"
+#include "base/duration.h"
 #include "lock/limit.h"
 
 #define TTL_MAX_MS (INT64_C(365) * 24 * 60 * 60 * 1000)
@@ -47,9 +47,9 @@
 	.type = OPTS_DURATION, FIELD(member), .min = (from), .max = (to), \
 	.mistake = "not a duration " words
 #define DURATION(member) \
-	BETWEEN(member, 0, NUM_DURATION_MAX_MS, "from 0 to 3653d")
+	BETWEEN(member, 0, DURATION_MAX_MS, "from 0 to 3653d")
 #define LIMIT(member) \
-	BETWEEN(member, 1, NUM_DURATION_MAX_MS, "above 0 and up to 3653d")
+	BETWEEN(member, 1, DURATION_MAX_MS, "above 0 and up to 3653d")
 
 const struct opts_row opts_table[OPT_COUNT] = {
 	[OPT_KEY] = {.section = "Lock",
@@ -358,7 +358,7 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	[OPT_WATCH] = {.longs = {"watch"}, .argument = "DUR", .implied = "1s",
 	    .help = "show the list live on the terminal [1s]",
 	    .example = "--list --watch=5s",
-	    BETWEEN(watch_ms, 100, NUM_DURATION_MAX_MS,
+	    BETWEEN(watch_ms, 100, DURATION_MAX_MS,
 		"from 100ms to 3653d"),
 	    .with = BIT(LIST), .with_names = "--list",
 	    .given_not = LISTS_HOLDERS | BIT(LISTS_JSON) |
