@@ -260,7 +260,7 @@ line_for(const struct reading *reading, enum option_id id, size_t lock)
 /* The next line of that section which sets the option: that of hooks, as others
  * are set once. NULL if there is none. */
 static const struct line *
-next_line(const struct reading *reading, const struct line *line)
+next_of_section(const struct reading *reading, const struct line *line)
 {
 	const struct line *next = line + 1,
 			  *end = reading->lines + reading->count;
@@ -313,8 +313,8 @@ line_for_all(const struct reading *reading, enum option_id id)
 
 		while (a != b && a != NULL && b != NULL &&
 		       strcmp(a->setting.text, b->setting.text) == 0) {
-			a = next_line(reading, a);
-			b = next_line(reading, b);
+			a = next_of_section(reading, a);
+			b = next_of_section(reading, b);
 		}
 		if (a == b)
 			continue;
@@ -344,7 +344,7 @@ set_values(struct reading *reading)
 		    (settings->of[winner].origin < ORIGIN_ENVIRONMENT ||
 			!settings_counts(settings, winner)))
 			line = line_for_all(reading, id);
-		for (; line != NULL; line = next_line(reading, line)) {
+		for (; line != NULL; line = next_of_section(reading, line)) {
 			struct setting setting = line->setting;
 
 			if (!opts_table[id].secret) {
