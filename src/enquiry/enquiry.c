@@ -197,19 +197,20 @@ enquiry_forget_nodes(struct enquiry *enquiry)
 	enquiry->node_count = 0;
 }
 
-bool
-enquiry_has_node(const struct enquiry *enquiry, const struct cluster_node *node)
+int
+enquiry_find_node(const struct enquiry *enquiry,
+    const struct cluster_node *node)
 {
 	for (int i = 0; i < enquiry->node_count; i++)
 		if (enquiry->nodes[i].endpoint.port == node->port &&
 		    (*node->host == '\0' ||
 			strcmp(enquiry->nodes[i].host, node->host) == 0))
-			return true;
-	return false;
+			return i;
+	return -1;
 }
 
 void
-enquiry_find_node(struct enquiry_node *node, const struct endpoint *from,
+enquiry_name_node(struct enquiry_node *node, const struct endpoint *from,
     int port, const char *name)
 {
 	node->endpoint = *from;
@@ -239,7 +240,7 @@ enquiry_set_nodes(struct enquiry *enquiry, const struct value *slots)
 	if (count == -1)
 		return false;
 	for (int i = 0; same && i < count; i++)
-		same = enquiry_has_node(enquiry, &primaries[i]);
+		same = enquiry_find_node(enquiry, &primaries[i]) != -1;
 	if (!same) {
 		enquiry_forget_nodes(enquiry);
 		enquiry->nodes =
@@ -249,7 +250,7 @@ enquiry_set_nodes(struct enquiry *enquiry, const struct value *slots)
 
 			memcpy(node->host, primaries[i].host,
 			    sizeof(node->host));
-			enquiry_find_node(node, enquiry->endpoint,
+			enquiry_name_node(node, enquiry->endpoint,
 			    primaries[i].port, "cluster");
 			node->server =
 			    connect_to(enquiry, &node->endpoint, NULL);
@@ -268,10 +269,12 @@ enquiry_visit_nodes(struct enquiry *enquiry, void (*visit)(void *arg),
 	struct way *server = enquiry->server;
 
 	for (int i = 0; i < enquiry->node_count; i++) {
+		enquiry->node = i;
 		enquiry->endpoint = &enquiry->nodes[i].endpoint;
 		enquiry->server = enquiry->nodes[i].server;
 		visit(arg);
 	}
+	enquiry->node = 0;
 	enquiry->endpoint = endpoint;
 	enquiry->server = server;
 }
