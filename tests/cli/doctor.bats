@@ -92,16 +92,6 @@ is_busy() {
 	[[ $output != *$'\e'* && $output != *"+info"* ]]
 }
 
-@test "doctor: a server whose answers are all long lists" {
-	printf '%s\r\n' '*30000' >list
-	printf '$-1\r\n%.0s' {1..30000} >>list
-	serve 'head -c 9 >/dev/null; for i in $(seq 40); do cat list; done; cat >/dev/null'
-	doctor 69 -r "redis://127.0.0.1:$PORT"
-	found version unknown "does not say"
-	found writes error "does not return what a script does" "check the address"
-	[[ $output != *renamed* ]]
-}
-
 # --- several servers behind one URL ---------------------------------------------
 
 @test "doctor: sentinels that are gone, disagree or lack a quorum" {
