@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "admin/look.h"
+#include "base/escape.h"
 #include "base/mem.h"
 #include "base/moment.h"
 
@@ -315,4 +316,31 @@ lock_row_print_json(const struct look *look, const struct client *client,
 
 	lock_row_put(&row, look, client, key);
 	putchar('\n');
+}
+
+void
+lock_row_print_act(struct client *client, const char *word, const char *key,
+    bool is, int64_t left_ms)
+{
+	const char *name = key + strlen(client->opts->prefix);
+	struct row row = {.out = stdout};
+	char quoted[(size_t)OPTS_KEY_MAX * 4 + sizeof("\"\"")], end[32];
+
+	if (client->opts->json) {
+		row_open(&row, "", '{');
+		row_bool(&row, word, is);
+		row_string(&row, "name", name);
+		row_string(&row, "key", key);
+		row_string(&row, "server", way_label(client->enquiry.server));
+		if (client->opts->action == OPTS_PAUSE)
+			row_number(&row, NULL, "ttl_ms", left_ms >= 0, left_ms);
+		row_close(&row, '}');
+		putchar('\n');
+	} else if (is && !client->opts->quiet) {
+		escape_quote(name, quoted, sizeof(quoted));
+		moment_describe_time(left_ms, end, sizeof(end));
+		printf("%s: %s%s%s\n", quoted, word,
+		    left_ms >= 0 ? " until " : "", left_ms >= 0 ? end : "");
+	}
+	client_note_output(client);
 }

@@ -27,4 +27,10 @@ void lock_row_put_run(struct row *row, const char *name,
 void lock_row_print_json(const struct look *look, const struct client *client,
     const char *key);
 
+/* To stdout, that a lock is paused or resumed, as this word says: as JSON, or,
+ * if it is, for people. left_ms: for so long; -1: without an end, or it is not.
+ */
+void lock_row_print_act(struct client *client, const char *word,
+    const char *key, bool is, int64_t left_ms);
+
 #endif

@@ -6,89 +6,121 @@
 
 #include "base/escape.h"
 #include "base/exitcode.h"
-#include "base/mem.h"
 #include "base/moment.h"
+#include "base/template.h"
 #include "sink/holder_text.h"
 
+enum { TEXT_SIZE = 4096, WORD_SIZE = 1280 };
+
+/* --- the sentences -------------------------------------------------------- */
+
+#define SKIPPED "last skipped: {host}[ ({label})], {at}, "
+
+/* Templates, see word_of. Those of pauses and orders have two forms. */
+static const char sentences[NOTED_COUNT][128] = {
+    [NOTED_FORCE] = "taken from {whom} at {at} by {user}",
+    [NOTED_BUSY] = SKIPPED "busy: {cause}",
+    [NOTED_DUE] = SKIPPED "not due[: succeeded on {success} at {since}]",
+    [NOTED_ID] = SKIPPED "not due[: succeeded with this id on {success} at "
+			 "{since}]",
+    [NOTED_OVERTAKEN] = SKIPPED "overtaken by {by}",
+    [NOTED_PAUSED] = SKIPPED "{cause}",
+    [NOTED_WAIT] = SKIPPED "the wait was over: {cause}",
+};
+
+#define REPLACED "{whom} was replaced at {at} by {who}"
+#define ASKED "{whom} was asked to stop at {at} by {who}[, but is {not}]"
+#define PAUSED "paused from {since} to {at} by {pauser}[; ended by {ender}]"
+#define PAUSE_ENDED "paused until {at}, ended by {user}"
+
+/* Who had the lock when a run was skipped. */
+static const char causes[][48] = {
+    [HOLDER_UNSEEN] = "others were queued",
+    [HOLDER_FOREIGN] = "held by another client",
+    [HOLDER_KNOWN] = "held by {by} since {since}",
+    [HOLDER_ENDED] = "kept by --min-hold of {by} since {since}",
+    [HOLDER_HOLD] = "held by {by} since {since}",
+    [HOLDER_PAUSED] = "paused by {pauser}",
+};
+
+/* --- their words ---------------------------------------------------------- */
+
+struct sentence {
+	const struct look *look;
+	const struct look_note *note;
+	char cause[TEXT_SIZE];
+	char room[WORD_SIZE];
+};
+
 /* "web-3 (pid 421, ci)" */
-static char *
-describe_run(const struct holder *holder)
+static void
+describe_run(const struct holder *holder, char room[WORD_SIZE])
 {
 	struct holder_text text;
 
 	holder_text_split(holder, &text);
-	return mem_printf("%s%s", text.who, text.process);
+	snprintf(room, WORD_SIZE, "%s%s", text.who, text.process);
 }
 
 /* "ops on adm-1: database upgrade" */
-static char *
-describe_user(const struct holder *holder)
+static void
+describe_user(const struct holder *holder, char room[WORD_SIZE])
 {
-	return mem_printf("%s on %s%s%s", holder->user, holder->host,
+	snprintf(room, WORD_SIZE, "%s on %s%s%s", holder->user, holder->host,
 	    *holder->label != '\0' ? ": " : "", holder->label);
 }
 
-/* Who had the lock when a run was skipped. */
-static char *
-describe_cause(const struct look_note *note, const char *since)
+/* who was skipped, or has acted; by is the cause of that, or on whom. A
+ * template_value. */
+static const char *
+word_of(void *arg, const char *word, bool *many)
 {
-	const struct holder *by = &note->by;
-	char *who, *text;
+	struct sentence *sentence = arg;
+	const struct look_note *note = sentence->note;
+	const struct holder *who = &note->who, *by = &note->by;
+	int64_t now_ms = sentence->look->now_ms;
+	char *room = sentence->room;
 
-	if (by->state == HOLDER_UNSEEN)
-		return mem_strdup("others were queued");
-	if (by->state == HOLDER_FOREIGN)
-		return mem_strdup("held by another client");
-	who = by->state == HOLDER_PAUSED ? describe_user(by) : describe_run(by);
-	if (by->state == HOLDER_PAUSED)
-		text = mem_printf("paused by %s", who);
-	else
-		text = mem_printf("%s %s since %s",
-		    by->state == HOLDER_ENDED ? "kept by --min-hold of"
-					      : "held by",
-		    who, since);
-	free(who);
-	return text;
+	(void)many;
+	*room = '\0';
+	if (strcmp(word, "host") == 0)
+		return who->host;
+	if (strcmp(word, "success") == 0)
+		return by->host;
+	if (strcmp(word, "label") == 0 && *who->label != '\0')
+		escape_quote(who->label, room, 2 * LIMIT_LABEL);
+	else if (strcmp(word, "at") == 0)
+		moment_describe_time(note->at_ms - now_ms, room, WORD_SIZE);
+	else if (strcmp(word, "since") == 0 && note->by_at_ms == 0)
+		return "?";
+	else if (strcmp(word, "since") == 0)
+		moment_describe_time(note->by_at_ms - now_ms, room, WORD_SIZE);
+	else if (strcmp(word, "whom") == 0 && by->state == HOLDER_UNSEEN)
+		return "the holder";
+	else if (strcmp(word, "who") == 0)
+		describe_run(who, room);
+	else if (strcmp(word, "whom") == 0 || strcmp(word, "by") == 0)
+		describe_run(by, room);
+	else if (strcmp(word, "user") == 0)
+		describe_user(who, room);
+	else if (strcmp(word, "pauser") == 0)
+		describe_user(by, room);
+	else if (strcmp(word, "ender") == 0 &&
+		 (strcmp(by->host, who->host) != 0 ||
+		     strcmp(by->user, who->user) != 0))
+		snprintf(room, WORD_SIZE, "%s on %s", who->user, who->host);
+	else if (strcmp(word, "not") == 0 && holder_is_known(by) &&
+		 !by->replaceable)
+		return "not --replaceable";
+	else if (strcmp(word, "cause") == 0) {
+		template_fill(causes[by->state], word_of, sentence,
+		    sentence->cause, sizeof(sentence->cause));
+		return sentence->cause;
+	}
+	return room;
 }
 
-static char *
-describe_reason(const struct look_note *note, const char *since)
-{
-	bool is_due = note->what != NOTED_DUE && note->what != NOTED_ID;
-	char *text, *by;
-
-	if (!is_due && note->by.state == HOLDER_UNSEEN)
-		return mem_strdup("not due");
-	if (!is_due)
-		return mem_printf("not due: succeeded%s on %s at %s",
-		    note->what == NOTED_ID ? " with this id" : "",
-		    note->by.host, since);
-	by = note->what == NOTED_OVERTAKEN ? describe_run(&note->by)
-					   : describe_cause(note, since);
-	text = mem_printf("%s%s",
-	    note->what == NOTED_BUSY	    ? "busy: "
-	    : note->what == NOTED_WAIT	    ? "the wait was over: "
-	    : note->what == NOTED_OVERTAKEN ? "overtaken by "
-					    : "",
-	    by);
-	free(by);
-	return text;
-}
-
-static char *
-describe_skip(const struct look_note *note, const char *at, const char *since)
-{
-	const struct holder *who = &note->who;
-	char label[2 * LIMIT_LABEL];
-	char *why = describe_reason(note, since), *text;
-
-	escape_quote(who->label, label, sizeof(label));
-	text = mem_printf("last skipped: %s%s%s%s, %s, %s", who->host,
-	    *who->label != '\0' ? " (" : "", *who->label != '\0' ? label : "",
-	    *who->label != '\0' ? ")" : "", at, why);
-	free(why);
-	return text;
-}
+/* ------------------------------------------------------------------------ */
 
 /* Whether the run that was asked to stop has done so, as far as its end is
  * known. */
@@ -103,76 +135,24 @@ is_obeyed(const struct look *look, const struct look_note *note)
 	return false;
 }
 
-static char *
-describe_act(const struct look *look, const struct look_note *note,
-    const char *at)
-{
-	char *whom = note->by.state == HOLDER_UNSEEN ? mem_strdup("the holder")
-						     : describe_run(&note->by);
-	char *who = note->what == NOTED_ORDER ? describe_run(&note->who)
-					      : describe_user(&note->who);
-	char *text;
-
-	if (note->what == NOTED_FORCE)
-		text = mem_printf("taken from %s at %s by %s", whom, at, who);
-	else if (is_obeyed(look, note))
-		text = mem_printf("%s was replaced at %s by %s", whom, at, who);
-	else
-		text = mem_printf("%s was asked to stop at %s by %s%s", whom,
-		    at, who,
-		    holder_is_known(&note->by) && !note->by.replaceable
-			? ", but is not --replaceable"
-			: "");
-	free(whom);
-	free(who);
-	return text;
-}
-
-/* Somebody else may have ended it. */
-static char *
-describe_pause(const struct look_note *note, const char *from, const char *to)
-{
-	const struct holder *by = &note->by, *who = &note->who;
-	bool is_own = strcmp(by->host, who->host) == 0 &&
-		      strcmp(by->user, who->user) == 0;
-	char *pauser, *text;
-
-	if (by->state != HOLDER_PAUSED) {
-		pauser = describe_user(who);
-		text = mem_printf("paused until %s, ended by %s", to, pauser);
-	} else {
-		pauser = describe_user(by);
-		text = mem_printf("paused from %s to %s by %s%s%s%s%s", from,
-		    to, pauser, is_own ? "" : "; ended by ",
-		    is_own ? "" : who->user, is_own ? "" : " on ",
-		    is_own ? "" : who->host);
-	}
-	free(pauser);
-	return text;
-}
-
-static void
-print_note(const struct look *look, const struct look_note *note)
-{
-	char at[48], by_at[48] = "?";
-	char *text, *escaped;
-
-	moment_describe_time(note->at_ms - look->now_ms, at, sizeof(at));
-	if (note->by_at_ms > 0)
-		moment_describe_time(note->by_at_ms - look->now_ms, by_at,
-		    sizeof(by_at));
-	text = note->what >= NOTED_BUSY	   ? describe_skip(note, at, by_at)
-	       : note->what == NOTED_PAUSE ? describe_pause(note, by_at, at)
-					   : describe_act(look, note, at);
-	escaped = escape_text(text, ESCAPE_TEXT);
-	printf("%s\n", escaped);
-	free(escaped);
-	free(text);
-}
-
 void
 notes_print(const struct look *look)
 {
-	for (size_t i = 0; i < look->note_count; i++)
-		print_note(look, &look->notes[i]);
+	for (size_t i = 0; i < look->note_count; i++) {
+		const struct look_note *note = &look->notes[i];
+		struct sentence sentence = {.look = look, .note = note};
+		const char *template = sentences[note->what];
+		char text[TEXT_SIZE], *escaped;
+
+		if (note->what == NOTED_ORDER)
+			template = is_obeyed(look, note) ? REPLACED : ASKED;
+		else if (note->what == NOTED_PAUSE)
+			template = note->by.state == HOLDER_PAUSED
+				       ? PAUSED
+				       : PAUSE_ENDED;
+		template_fill(template, word_of, &sentence, text, sizeof(text));
+		escaped = escape_text(text, ESCAPE_TEXT);
+		printf("%s\n", escaped);
+		free(escaped);
+	}
 }

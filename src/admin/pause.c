@@ -1,18 +1,14 @@
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "admin/commands.h"
+#include "admin/lock_row.h"
 #include "admin/look.h"
 #include "admin/search.h"
 #include "admin/target.h"
 #include "base/clock.h"
-#include "base/escape.h"
 #include "base/exitcode.h"
 #include "base/mem.h"
-#include "base/moment.h"
-#include "base/row.h"
 
 /* Each round asks about all locks, so their number is limited. The head of a
  * queue may be notified between two rounds, and has a second for its try. */
@@ -31,7 +27,6 @@ struct pause {
 	size_t found_count;
 	struct target *targets;
 	size_t count;
-	int node; /* the one that is being asked */
 	bool must_find_nodes;
 	bool has_progress; /* in this round */
 	int64_t heard_at;  /* the last answer */
@@ -49,17 +44,12 @@ add_found(struct pause *pause, const char *key, int node)
 	    (struct found){.key = mem_strdup(key), .node = node};
 }
 
-/* Of a cluster, at the node that is being asked. */
 static void
 on_found_key(void *arg, const char *key)
 {
 	struct pause *pause = arg;
-	const struct enquiry *enquiry = &pause->client->enquiry;
-	int node = enquiry->node_count - 1;
 
-	while (node > 0 && enquiry->endpoint != &enquiry->nodes[node].endpoint)
-		node--;
-	add_found(pause, key, node > 0 ? node : 0);
+	add_found(pause, key, pause->client->enquiry.node);
 }
 
 static int
@@ -98,17 +88,17 @@ has_lock_moved(struct pause *pause, struct target *target,
 {
 	const struct enquiry *enquiry = &pause->client->enquiry;
 	struct cluster_node to;
+	int node;
 
 	if (question->outcome != QUESTION_FAILED ||
 	    !pause->client->endpoint->cluster ||
 	    cluster_redirect(question->error, &to) == CLUSTER_NONE)
 		return false;
-	pause->must_find_nodes |= !enquiry_has_node(enquiry, &to);
-	for (int i = 0; i < enquiry->node_count; i++)
-		if (enquiry->nodes[i].endpoint.port == to.port &&
-		    (*to.host == '\0' ||
-			strcmp(enquiry->nodes[i].host, to.host) == 0))
-			target->node = i;
+	node = enquiry_find_node(enquiry, &to);
+	if (node != -1)
+		target->node = node;
+	else
+		pause->must_find_nodes = true;
 	return true;
 }
 
@@ -199,37 +189,31 @@ ask_together(struct pause *pause, struct target **targets, size_t count)
 	take_answers(pause, targets, questions, count);
 }
 
-/* Asks about all locks in this state, at the node that is being asked. */
-static void
-run_step(struct pause *pause, enum target_state state)
-{
-	const struct client *client = pause->client;
-	struct target *some[ENQUIRY_AT_ONCE];
-	size_t count = 0;
-
-	for (size_t i = 0; i < pause->count; i++) {
-		struct target *target = &pause->targets[i];
-
-		if (target->state == state && target->node == pause->node)
-			some[count++] = target;
-		if (count == ENQUIRY_AT_ONCE ||
-		    (i + 1 == pause->count && count > 0)) {
-			ask_together(pause, some, count);
-			count = 0;
-		}
-		if (client->failure == ENDING_REFUSED && state < TARGET_LEAVE)
-			return;
-	}
-}
-
+/* Asks the node about its locks, one state after the other. */
 static void
 visit_node(void *arg)
 {
 	struct pause *pause = arg;
+	const struct client *client = pause->client;
+	struct target *some[ENQUIRY_AT_ONCE];
+	size_t count = 0;
 
 	for (enum target_state state = 0; state < TARGET_PAUSED; state++)
-		run_step(pause, state);
-	pause->node++;
+		for (size_t i = 0; i < pause->count; i++) {
+			struct target *target = &pause->targets[i];
+
+			if (client->failure == ENDING_REFUSED &&
+			    state < TARGET_LEAVE)
+				break;
+			if (target->state == state &&
+			    target->node == client->enquiry.node)
+				some[count++] = target;
+			if (count == ENQUIRY_AT_ONCE ||
+			    (i + 1 == pause->count && count > 0)) {
+				ask_together(pause, some, count);
+				count = 0;
+			}
+		}
 }
 
 /* Asks once about each lock that is not settled. */
@@ -245,7 +229,6 @@ run_round(struct pause *pause)
 		for (size_t i = 0; i < pause->count; i++)
 			pause->targets[i].node = 0;
 	}
-	pause->node = 0;
 	if (client->endpoint->cluster)
 		enquiry_visit_nodes(&client->enquiry, visit_node, pause);
 	else
@@ -254,55 +237,53 @@ run_round(struct pause *pause)
 
 /* --- until all are paused ----------------------------------------------- */
 
-static bool
-any_is_open(const struct pause *pause)
+/* The locks that are not settled; or those of them that failed when they were
+ * asked last. */
+static size_t
+count_open(const struct pause *pause, bool failing)
 {
+	size_t count = 0;
+
 	for (size_t i = 0; i < pause->count; i++)
-		if (pause->targets[i].state < TARGET_PAUSED)
-			return true;
-	return false;
+		count += pause->targets[i].state < TARGET_PAUSED &&
+			 (!failing || pause->targets[i].failing_since != 0);
+	return count;
 }
 
-/* Pauses with less time left than this are renewed. */
-static void
+/* Pauses with less time left than this are renewed. Whether there are any, or
+ * some that could not be renewed. */
+static bool
 renew_below(struct pause *pause, int64_t left_ms)
 {
 	int64_t until = clock_now() + left_ms;
+	bool any = false;
 
 	for (size_t i = 0; i < pause->count; i++) {
 		struct target *target = &pause->targets[i];
 
 		if (target->state == TARGET_PAUSED && target->until < until)
 			target->state = TARGET_MARK;
+		any |= target->state == TARGET_MARK && target->until > 0;
 	}
-}
-
-/* Some are to be renewed, or could not be. */
-static bool
-any_renews(const struct pause *pause)
-{
-	for (size_t i = 0; i < pause->count; i++)
-		if (pause->targets[i].state == TARGET_MARK &&
-		    pause->targets[i].until > 0)
-			return true;
-	return false;
+	return any;
 }
 
 /* Each holder once. */
 static void
-report_holders(const struct pause *pause, struct holder *seen)
+report_holders(struct pause *pause)
 {
 	for (size_t i = 0; i < pause->count; i++) {
-		const struct target *target = &pause->targets[i];
+		struct target *target = &pause->targets[i];
 		const struct holder *holder = &target->holder;
+		const struct holder *former = &target->reported;
 
 		if (target->state >= TARGET_MARK ||
 		    holder->state < HOLDER_FOREIGN ||
-		    (holder->state == seen[i].state &&
-			strcmp(holder->host, seen[i].host) == 0 &&
-			strcmp(holder->pid, seen[i].pid) == 0))
+		    (holder->state == former->state &&
+			strcmp(holder->host, former->host) == 0 &&
+			strcmp(holder->pid, former->pid) == 0))
 			continue;
-		seen[i] = *holder;
+		target->reported = *holder;
 		client_emit(pause->client,
 		    (struct event){.type = EVENT_PAUSE_WAITS,
 			.name = target->config.name,
@@ -322,19 +303,8 @@ has_given_up(const struct pause *pause)
 		       pause->heard_at + client->opts->lock.server_timeout_ms);
 }
 
-/* There are such locks, and each failed when it was asked last. */
-static bool
-all_open_fail(const struct pause *pause)
-{
-	for (size_t i = 0; i < pause->count; i++)
-		if (pause->targets[i].state < TARGET_PAUSED &&
-		    pause->targets[i].failing_since == 0)
-			return false;
-	return any_is_open(pause);
-}
-
 static void
-wait_for_all(struct pause *pause, struct holder *seen)
+wait_for_all(struct pause *pause)
 {
 	const struct opts *opts = pause->client->opts;
 	int64_t give_up_at = opts->wait_ms == OPTS_WAIT_FOREVER
@@ -344,11 +314,11 @@ wait_for_all(struct pause *pause, struct holder *seen)
 
 	for (;;) {
 		run_round(pause);
-		if (!any_is_open(pause) || has_given_up(pause) ||
+		if (count_open(pause, false) == 0 || has_given_up(pause) ||
 		    clock_now() >= give_up_at)
 			return;
 		if (opts->wait_ms != 0)
-			report_holders(pause, seen);
+			report_holders(pause);
 		if (pause->has_progress)
 			poll_ms = POLL_MIN_MS;
 		enquiry_sleep(&pause->client->enquiry,
@@ -368,16 +338,15 @@ renew_all(struct pause *pause)
 	int64_t least_ms =
 	    opts->pause_ms - clock_min(PAUSE_SLACK_MS, opts->pause_ms / 4);
 	int64_t give_up_at = clock_now() + opts->lock.server_timeout_ms;
+	int64_t wait_ms = 0;
 
-	renew_below(pause, least_ms);
-	while (any_renews(pause)) {
+	while (renew_below(pause, least_ms)) {
+		enquiry_sleep(&pause->client->enquiry,
+		    clock_min(clock_now() + wait_ms, give_up_at));
+		wait_ms = POLL_MIN_MS;
 		run_round(pause);
 		if (has_given_up(pause) || clock_now() >= give_up_at)
 			return;
-		if (any_renews(pause))
-			enquiry_sleep(&pause->client->enquiry,
-			    clock_min(clock_now() + POLL_MIN_MS, give_up_at));
-		renew_below(pause, least_ms);
 	}
 }
 
@@ -411,42 +380,21 @@ is_pattern(const char *glob)
 	return strpbrk(glob, "*?[\\") != NULL;
 }
 
-static void
-print_target(const struct client *client, const struct target *target)
-{
-	struct row row = {.out = stdout};
-	bool is_paused = target->until > 0;
-	int64_t left_ms = target->until - clock_now();
-	char name[(size_t)OPTS_KEY_MAX * 4 + sizeof("\"\"")], end[32];
-
-	if (client->opts->json) {
-		row_open(&row, "", '{');
-		row_bool(&row, "paused", is_paused);
-		row_string(&row, "name", target->config.name);
-		row_string(&row, "key", target->config.key);
-		row_string(&row, "server", way_label(client->enquiry.server));
-		row_number(&row, NULL, "ttl_ms", is_paused, left_ms);
-		row_close(&row, '}');
-		putchar('\n');
-	} else if (is_paused && !client->opts->quiet) {
-		escape_quote(target->config.name, name, sizeof(name));
-		moment_describe_time(left_ms, end, sizeof(end));
-		printf("%s: paused until %s\n", name, end);
-	}
-}
-
 /* Its exit code. */
 static int
-report_target(const struct client *client, const struct target *target)
+report_target(struct client *client, const struct target *target)
 {
+	int64_t left_ms = target->until > 0 ? target->until - clock_now() : -1;
 	struct event event = {.type = EVENT_NOT_PAUSED,
 	    .name = target->config.name,
 	    .holder = target->why == NULL ? &target->holder : NULL,
 	    .why = target->why};
 
+	lock_row_print_act(client, "paused", target->config.key,
+	    target->until > 0, left_ms);
 	if (target->until > 0) {
 		event.type = EVENT_PAUSE_SET;
-		event.ms = target->until - clock_now();
+		event.ms = left_ms;
 	} else if (target->failure != ENDING_NONE) {
 		event.type = EVENT_ENDING;
 		event.ending = target->failure;
@@ -467,11 +415,8 @@ report_all(struct pause *pause)
 	int64_t count = 0;
 
 	for (size_t i = 0; i < pause->count; i++) {
-		int one;
+		int one = report_target(client, &pause->targets[i]);
 
-		print_target(client, &pause->targets[i]);
-		client_note_output(client);
-		one = report_target(client, &pause->targets[i]);
 		if (result == EXITCODE_OK || result == EXITCODE_BUSY)
 			result = one != EXITCODE_OK ? one : result;
 		count += one == EXITCODE_OK;
@@ -497,16 +442,18 @@ static int
 pause_targets(struct pause *pause)
 {
 	struct client *client = pause->client;
-	struct holder *seen = mem_alloc(pause->count * sizeof(*seen));
+	size_t open;
 	enum ending_reason failure;
 	char error[sizeof(client->error)];
 	int result, output;
 
 	pause->heard_at = clock_now();
-	wait_for_all(pause, seen);
-	free(seen);
-	failure = has_given_up(pause) || all_open_fail(pause) ? client->failure
-							      : ENDING_NONE;
+	wait_for_all(pause);
+	open = count_open(pause, false);
+	failure =
+	    has_given_up(pause) || (open > 0 && count_open(pause, true) == open)
+		? client->failure
+		: ENDING_NONE;
 	memcpy(error, client->error, sizeof(error));
 	if (failure == ENDING_NONE)
 		renew_all(pause);
@@ -516,20 +463,6 @@ pause_targets(struct pause *pause)
 		result = client_end(client, failure, NULL, error);
 	output = client_check_output(client);
 	return result != EXITCODE_OK ? result : output;
-}
-
-/* NULL, or why nothing is paused. */
-static const char *
-find_mistake(const struct pause *pause)
-{
-	if (pause->found_count > PAUSE_LOCKS)
-		return "more than 1000 locks match";
-	if (pause->found_count > 0)
-		return NULL;
-	return is_pattern(pause->client->opts->glob)
-		   ? "no known lock matches; -k pauses one that has never run"
-		   : "no such lock is known; if it has never run, name it "
-		     "with -k, too";
 }
 
 static int
@@ -543,7 +476,14 @@ pause_found(struct pause *pause)
 
 	sort_found(pause);
 	count = pause->found_count;
-	mistake.why = find_mistake(pause);
+	if (count > PAUSE_LOCKS)
+		mistake.why = "more than 1000 locks match";
+	else if (count == 0 && is_pattern(mistake.name))
+		mistake.why = "no known lock matches; -k pauses one that has "
+			      "never run";
+	else if (count == 0)
+		mistake.why = "no such lock is known; if it has never run, "
+			      "name it with -k, too";
 	if (mistake.why != NULL) {
 		client_emit(pause->client, mistake);
 		return EXITCODE_USAGE;

@@ -1,14 +1,12 @@
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "admin/commands.h"
 #include "admin/force.h"
+#include "admin/lock_row.h"
 #include "admin/search.h"
-#include "base/escape.h"
 #include "base/exitcode.h"
 #include "base/mem.h"
-#include "base/row.h"
 
 enum { PAGE_MAX = 256 }; /* paused locks that are ended together */
 
@@ -26,60 +24,34 @@ struct resume {
 	int result;
 };
 
-static void
-print_resumed(struct client *client, const char *key)
-{
-	const char *name = key + strlen(client->opts->prefix);
-	struct row row = {.out = stdout};
-	char quoted[(size_t)OPTS_KEY_MAX * 4 + sizeof("\"\"")];
-
-	if (client->opts->json) {
-		row_open(&row, "", '{');
-		row_bool(&row, "resumed", true);
-		row_string(&row, "name", name);
-		row_string(&row, "key", key);
-		row_string(&row, "server", way_label(client->enquiry.server));
-		row_close(&row, '}');
-		putchar('\n');
-	} else if (!client->opts->quiet) {
-		escape_quote(name, quoted, sizeof(quoted));
-		printf("%s: resumed\n", quoted);
-	}
-	client_note_output(client);
-	client_emit(client,
-	    (struct event){.type = EVENT_RESUMED, .name = name});
-}
-
-/* The pause may have ended since it was found: another holder is left alone. */
-static void
-end_pause(struct resume *resume, const struct paused *paused)
-{
-	struct client *client = resume->client;
-	struct key_names keys;
-	int64_t freed;
-
-	key_names_init(&keys, paused->key, NULL);
-	freed = force_holders(client, &keys, &paused->look, NULL);
-	key_names_fini(&keys);
-	if (freed > 0) {
-		resume->resumed++;
-		print_resumed(client, paused->key);
-	} else if (freed < 0) {
-		resume->result = client_report_failure(client);
-	}
-}
-
-/* Those of a page, or of the part of it that was read. */
+/* Those of a page, or of the part of it that was read. A pause may have ended
+ * since it was found: another holder is left alone. */
 static int
 end_pauses(void *arg)
 {
 	struct resume *resume = arg;
+	struct client *client = resume->client;
 
 	while (resume->count > 0) {
 		struct paused *paused = &resume->paused[--resume->count];
+		const char *key = paused->key;
+		struct key_names keys;
+		int64_t freed = 0;
 
+		key_names_init(&keys, key, NULL);
 		if (resume->result == EXITCODE_OK)
-			end_pause(resume, paused);
+			freed =
+			    force_holders(client, &keys, &paused->look, NULL);
+		key_names_fini(&keys);
+		if (freed > 0) {
+			resume->resumed++;
+			lock_row_print_act(client, "resumed", key, true, -1);
+			client_emit(client,
+			    (struct event){.type = EVENT_RESUMED,
+				.name = key + strlen(client->opts->prefix)});
+		} else if (freed < 0) {
+			resume->result = client_report_failure(client);
+		}
 		query_fini(&paused->look);
 		free(paused->key);
 	}

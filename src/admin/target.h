@@ -44,6 +44,7 @@ struct target {
 	char other[TOKEN_SIZE]; /* of the pause that it has already, or empty */
 	int64_t other_until;	/* that pause lasts at least so long */
 	struct holder holder;	/* the last that was met */
+	struct holder reported; /* likewise */
 	int64_t asked_at;	/* the last question was sent */
 	int64_t failing_since;	/* nothing is answered; 0: it was */
 	int64_t until;		/* paused; 0: it is not */

@@ -3,10 +3,15 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "base/json.h"
+#include "base/escape.h"
 #include "base/mem.h"
 #include "base/num.h"
+
+#define ELLIPSIS "..."
+
+enum { SECOND_MS = 1000 };
 
 /* Whether the value of a member follows. */
 static bool
@@ -50,8 +55,27 @@ row_null(struct row *row, const char *name)
 void
 row_string(struct row *row, const char *name, const char *text)
 {
-	if (put_name(row, name))
-		json_string(row->out, text, JSON_WHOLE);
+	size_t max = row->max > 0 ? row->max : SIZE_MAX, needed = 0;
+	char piece[ESCAPE_SIZE];
+	bool whole;
+
+	if (!put_name(row, name))
+		return;
+	for (const char *at = text; *at != '\0' && needed <= max;)
+		needed += escape_next(&at, ESCAPE_JSON, piece);
+	whole = needed <= max;
+	if (!whole)
+		max -= strlen(ELLIPSIS);
+	putc('"', row->out);
+	while (*text != '\0') {
+		size_t length = escape_next(&text, ESCAPE_JSON, piece);
+
+		if (length > max)
+			break;
+		fwrite(piece, 1, length, row->out);
+		max -= length;
+	}
+	fprintf(row->out, "%s\"", whole ? "" : ELLIPSIS);
 }
 
 void
@@ -93,6 +117,14 @@ row_digits(struct row *row, const char *title, const char *name,
 
 	row_number(row, NULL, name, is_known, number);
 	row_text(row, title, NULL, digits);
+}
+
+void
+row_seconds(struct row *row, const char *name, int64_t ms)
+{
+	if (put_name(row, name))
+		fprintf(row->out, "%" PRId64 ".%03d", ms / SECOND_MS,
+		    (int)(ms % SECOND_MS));
 }
 
 void

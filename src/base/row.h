@@ -14,6 +14,7 @@
 struct row {
 	struct table *table; /* its last row; NULL: JSON */
 	FILE *out;	     /* of JSON */
+	size_t max;	     /* of a text of it: the rest is "..."; 0: all */
 	bool has_former;     /* in the object or array that is open */
 };
 
@@ -34,6 +35,7 @@ void row_digits(struct row *row, const char *title, const char *name,
     const char *digits);
 void row_bool(struct row *row, const char *name, bool value);
 void row_null(struct row *row, const char *name);
+void row_seconds(struct row *row, const char *name, int64_t ms); /* 1.500 */
 /* A text that may be empty, but is known. */
 void row_string(struct row *row, const char *name, const char *text);
 /* Words for people, in place of what JSON has. */

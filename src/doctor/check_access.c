@@ -17,7 +17,7 @@
 #include "redis/info.h"
 #include "redis/reply.h"
 
-#define IN_SCRIPT "EVAL|return redis.call(unpack(ARGV))|1|" ASK_KEY "|"
+#define IN_SCRIPT "EVAL|return redis.call(unpack(ARGV))|1|" VISIT_KEY "|"
 
 enum access {
 	ACCESS_PERMITTED, /* or not known */
@@ -98,25 +98,21 @@ judge_access(const struct question *question, enum needs_trial kind)
 static bool
 find_user(struct rules *rules)
 {
-	const char *user = rules->visit->enquiry.endpoint->user, *name;
-	struct asks asks = {.count = 0};
-	bool answered;
+	struct visit *visit = rules->visit;
+	const char *user = visit->enquiry.endpoint->user, *name;
+	const struct question *question = visit_ask_one(visit, "ACL|WHOAMI");
 
-	ask_add(&asks, "", "ACL|WHOAMI");
-	answered = check_contact_ask(rules->visit, &asks);
-	name = value_text(asks.questions[0].value);
+	if (question == NULL)
+		return false;
+	name = value_text(question->value);
 	rules->own_user = mem_strdup(name != NULL   ? name
 				     : user != NULL ? user
 						    : "default");
-	ask_forget(&asks);
-	if (!answered)
-		return false;
-	asks.user = rules->own_user;
-	ask_add(&asks, "", "ACL|DRYRUN|" ASK_USER "|TIME");
-	answered = check_contact_ask(rules->visit, &asks);
-	rules->is_dry = asks.questions[0].outcome == QUESTION_ANSWERED;
-	ask_forget(&asks);
-	return answered;
+	visit->user = rules->own_user;
+	question = visit_ask_one(visit, "ACL|DRYRUN|" VISIT_USER "|TIME");
+	rules->is_dry =
+	    question != NULL && question->outcome == QUESTION_ANSWERED;
+	return question != NULL;
 }
 
 /* With DRYRUN the key is that of a lock, which only scripts that do nothing may
@@ -128,29 +124,29 @@ is_dry(const struct rules *rules, size_t command)
 	const struct needs_command_row *row = &needs_commands[command];
 
 	return rules->is_dry && row->trial != NEEDS_TRIAL_DIRECT &&
-	       strstr(row->words, ASK_KEY) != NULL;
+	       strstr(row->words, VISIT_KEY) != NULL;
 }
 
 /* Each command of the set, in a script or as it is. */
 static bool
 try_commands(struct rules *rules, uint64_t set, bool in_script)
 {
-	struct asks asks = {.user = rules->own_user,
-	    .key = rules->is_dry ? rules->names[0].keys.lock
-				 : rules->visit->scratch};
-	const struct question *question = asks.questions;
-	bool answered;
+	struct visit *visit = rules->visit;
+	const struct question *question;
 
+	if (set == 0)
+		return true;
+	visit->key = rules->is_dry ? rules->names[0].keys.lock : visit->scratch;
 	for (size_t i = 0; i < NEEDS_COMMANDS; i++)
 		if (set & NEEDS_BIT(i))
-			ask_add(&asks,
+			visit_add(visit,
 			    in_script	       ? IN_SCRIPT
-			    : is_dry(rules, i) ? "ACL|DRYRUN|" ASK_USER "|"
+			    : is_dry(rules, i) ? "ACL|DRYRUN|" VISIT_USER "|"
 					       : "",
 			    needs_commands[i].words);
-	answered = check_contact_ask(rules->visit, &asks);
+	question = visit_ask(visit);
 	rules->missing &= ~set;
-	for (size_t i = 0; i < NEEDS_COMMANDS; i++) {
+	for (size_t i = 0; i < NEEDS_COMMANDS && question != NULL; i++) {
 		uint64_t bit = set & NEEDS_BIT(i);
 		enum access access;
 
@@ -162,8 +158,7 @@ try_commands(struct rules *rules, uint64_t set, bool in_script)
 		if (question++->outcome == QUESTION_ANSWERED)
 			rules->succeeded |= bit;
 	}
-	ask_forget(&asks);
-	return answered;
+	return question != NULL;
 }
 
 /* SET creates the scratch key, as a string: a command for another type is then
@@ -175,30 +170,29 @@ try_commands(struct rules *rules, uint64_t set, bool in_script)
 static bool
 try_all(struct rules *rules)
 {
-	struct asks end = {.key = rules->visit->scratch};
 	uint64_t rest = 0, again = 0;
-	bool answered = try_commands(rules, NEEDS_BIT(NEEDS_SET), false);
-	bool has_key = (rules->succeeded & NEEDS_BIT(NEEDS_SET)) != 0;
+	bool has_key;
 
+	if (!try_commands(rules, NEEDS_BIT(NEEDS_SET), false))
+		return false;
+	has_key = (rules->succeeded & NEEDS_BIT(NEEDS_SET)) != 0;
 	for (size_t i = NEEDS_SET + 1; i < NEEDS_COMMANDS; i++)
 		if (*needs_commands[i].words != '\0' &&
 		    (rules->is_dry || has_key ||
 			needs_commands[i].trial != NEEDS_TRIAL_CREATES))
 			rest |= NEEDS_BIT(i);
-	answered = answered && try_commands(rules, rest, false);
+	if (!try_commands(rules, rest, false))
+		return false;
 	for (size_t i = 0; i < NEEDS_COMMANDS; i++)
 		if (needs_commands[i].trial == NEEDS_TRIAL_PLAIN &&
 		    !is_dry(rules, i))
 			again |= rules->missing & NEEDS_BIT(i);
-	answered = answered && try_commands(rules, again, true);
-	if (answered && !rules->is_dry && has_key &&
-	    !(rules->succeeded & NEEDS_BIT(NEEDS_DEL))) {
-		ask_add(&end, "", "SET|" ASK_KEY "||PX|1");
-		answered = check_contact_ask(rules->visit, &end);
-		ask_forget(&end);
-	}
+	if (!try_commands(rules, again, true))
+		return false;
 	rules->denied.commands |= rules->missing;
-	return answered;
+	return rules->is_dry || !has_key ||
+	       (rules->succeeded & NEEDS_BIT(NEEDS_DEL)) ||
+	       visit_ask_one(rules->visit, "SET|" VISIT_KEY "||PX|1") != NULL;
 }
 
 static bool
@@ -212,24 +206,23 @@ is_denied(const struct rules *rules, enum needs_command command)
 static bool
 try_keys(struct rules *rules, struct names *names)
 {
-	const char *words = is_denied(rules, NEEDS_EVALSHA)
-				? "EVAL|return 1|1|" ASK_KEY
-				: "EVALSHA|0|1|" ASK_KEY;
-	struct asks asks = {.count = 0};
-	bool answered;
+	struct visit *visit = rules->visit;
+	const struct question *questions;
 
 	for (size_t i = 0; i < KEY_COUNT; i++) {
-		asks.key = names->keys.all[i];
-		ask_add(&asks, "", words);
+		visit->key = names->keys.all[i];
+		visit_add(visit, "",
+		    is_denied(rules, NEEDS_EVALSHA)
+			? "EVAL|return 1|1|" VISIT_KEY
+			: "EVALSHA|0|1|" VISIT_KEY);
 	}
-	answered = check_contact_ask(rules->visit, &asks);
-	for (size_t i = 0; i < KEY_COUNT; i++)
-		if (judge_access(&asks.questions[i], NEEDS_TRIAL_PLAIN) ==
+	questions = visit_ask(visit);
+	for (size_t i = 0; i < KEY_COUNT && questions != NULL; i++)
+		if (judge_access(&questions[i], NEEDS_TRIAL_PLAIN) ==
 		    ACCESS_NO_KEY)
 			names->denied |= NEEDS_BIT(i) & names->usable;
 	rules->denied.keys |= names->denied;
-	ask_forget(&asks);
-	return answered;
+	return questions != NULL;
 }
 
 /* Without EVAL a run depends on scripts that the server has run before. They
@@ -240,40 +233,31 @@ try_scripts(struct rules *rules)
 	const struct kind *kind = rules->config.kind;
 	const struct script *scripts[] = {kind->acquire, kind->renew,
 	    kind->release};
-	struct asks asks = {.count = 0};
-	bool answered = true, known = !is_denied(rules, NEEDS_EVALSHA);
+	struct visit *visit = rules->visit;
+	bool known = !is_denied(rules, NEEDS_EVALSHA);
 
 	if (!is_denied(rules, NEEDS_EVAL))
 		return true;
 	for (size_t i = 0; i < 3 && known; i++) {
-		asks.key = scripts[i]->digest;
-		ask_add(&asks, "", "EVALSHA|" ASK_KEY "|0");
+		const struct question *question;
+
+		visit->key = scripts[i]->digest;
+		question = visit_ask_one(visit, "EVALSHA|" VISIT_KEY "|0");
+		if (question == NULL)
+			return false;
+		known = question->error != NULL &&
+			!reply_is(question->error, "NOSCRIPT");
 	}
-	answered = check_contact_ask(rules->visit, &asks);
-	for (size_t i = 0; i < asks.count; i++)
-		known = known && asks.questions[i].error != NULL &&
-			!reply_is(asks.questions[i].error, "NOSCRIPT");
 	if (!known) {
 		rules->denied.commands ^=
 		    NEEDS_BIT(NEEDS_EVAL) | NEEDS_BIT(NEEDS_SCRIPTS);
 		if (rules->missing & NEEDS_BIT(NEEDS_EVAL))
 			rules->missing |= NEEDS_BIT(NEEDS_SCRIPTS);
 	}
-	ask_forget(&asks);
-	return answered;
+	return true;
 }
 
 /* --- what is denied ----------------------------------------------------- */
-
-static char *
-append_rule(char *text, const char *prefix, const char *word)
-{
-	char *longer = mem_printf("%s%s%s%s", text, *text == '\0' ? "" : " ",
-	    prefix, word);
-
-	free(text);
-	return longer;
-}
 
 /* The pattern of a rule that permits this key: "[*]" stands for "*". What no
  * rule can contain (spaces), or what redis-cli takes for something else, is
@@ -283,19 +267,15 @@ key_pattern(const char *key)
 {
 	char *pattern = mem_alloc(3 * strlen(key) + 1), *end = pattern;
 
-	for (; *key != '\0'; key++)
-		if (strchr("*?[", *key) != NULL) {
-			*end++ = '[';
-			*end++ = *key;
-			*end++ = ']';
-		} else if (isspace((unsigned char)*key) ||
-			   iscntrl((unsigned char)*key) ||
-			   strchr("\"'\\", *key) != NULL) {
-			*end++ = '?';
-		} else {
-			*end++ = *key;
-		}
-	*end = '\0';
+	for (; *key != '\0'; key++) {
+		bool is_unfit = isspace((unsigned char)*key) ||
+				iscntrl((unsigned char)*key) ||
+				strchr("\"'\\", *key) != NULL;
+		bool is_special = strchr("*?[", *key) != NULL;
+
+		end += sprintf(end, is_special ? "[%c]" : "%c",
+		    is_unfit ? '?' : *key);
+	}
 	return pattern;
 }
 
@@ -307,7 +287,8 @@ list_rules(const struct rules *rules, const struct needs *lacking)
 
 	for (enum needs_command i = 0; i < NEEDS_COMMANDS; i++)
 		if (lacking->commands & NEEDS_BIT(i))
-			list = append_rule(list, "+", needs_commands[i].rule);
+			rows_put(&list, "%s+%s", *list != '\0' ? " " : "",
+			    needs_commands[i].rule);
 	for (size_t i = 0; i < rules->names_count; i++) {
 		const struct names *names = &rules->names[i];
 		uint64_t keys = lacking->keys & names->denied;
@@ -315,9 +296,11 @@ list_rules(const struct rules *rules, const struct needs *lacking)
 		char *helpers = key_helper(pattern, '*');
 
 		if (keys & NEEDS_BIT(KEY_LOCK))
-			list = append_rule(list, "~", pattern);
+			rows_put(&list, "%s~%s", *list != '\0' ? " " : "",
+			    pattern);
 		if (keys & ~NEEDS_BIT(KEY_LOCK))
-			list = append_rule(list, "~", helpers);
+			rows_put(&list, "%s~%s", *list != '\0' ? " " : "",
+			    helpers);
 		free(helpers);
 		free(pattern);
 	}
@@ -396,45 +379,37 @@ judge_rules(struct rules *rules)
 	/* Without -k nobody knows which names the rules should permit. */
 	if (rules->visit->enquiry.opts->key_count == 0 &&
 	    (rules->denied.keys & NEEDS_BIT(KEY_LOCK))) {
-		rows_judge("access keys", FINDING_OK, facts, findings);
+		rows_judge("access keys", facts, findings);
 		rules->denied.keys = 0;
 	}
 	add_findings(rules);
 	if (findings->count == before)
-		rows_judge("access", FINDING_OK, facts, findings);
+		rows_judge("access", facts, findings);
 	free(facts);
-}
-
-static void
-name_locks(struct rules *rules)
-{
-	const struct opts *opts = rules->visit->enquiry.opts;
-	struct lock_config config = rules->config;
-
-	rules->names_count = opts->key_count > 0 ? opts->key_count : 1;
-	for (size_t i = 0; i < rules->names_count; i++) {
-		enum claim_tier tier;
-
-		config.key = opts->key_count > 0 ? opts->keys[i].key
-						 : rules->visit->scratch;
-		key_names_init(&rules->names[i].keys, config.key, NULL);
-		tier = claim_top_tier(&config);
-		rules->names[i].usable = tier == CLAIM_FULL
-					     ? NEEDS_BIT(KEY_COUNT) - 1
-					     : NEEDS_BIT(KEY_LOCK);
-		rules->top = tier > rules->top ? tier : rules->top;
-	}
 }
 
 bool
 check_access(struct visit *visit)
 {
+	const struct opts *opts = visit->enquiry.opts;
 	struct rules rules = {.visit = visit,
-	    .config = visit->enquiry.opts->lock};
+	    .config = opts->lock,
+	    .names_count = opts->key_count > 0 ? opts->key_count : 1};
 	bool answered;
 
 	rules.config.server = visit->enquiry.endpoint;
-	name_locks(&rules);
+	for (size_t i = 0; i < rules.names_count; i++) {
+		enum claim_tier tier;
+
+		rules.config.key =
+		    opts->key_count > 0 ? opts->keys[i].key : visit->scratch;
+		key_names_init(&rules.names[i].keys, rules.config.key, NULL);
+		tier = claim_top_tier(&rules.config);
+		rules.names[i].usable = tier == CLAIM_FULL
+					    ? NEEDS_BIT(KEY_COUNT) - 1
+					    : NEEDS_BIT(KEY_LOCK);
+		rules.top = tier > rules.top ? tier : rules.top;
+	}
 	answered = find_user(&rules) && try_all(&rules) && try_scripts(&rules);
 	for (size_t i = 0; i < rules.names_count && answered; i++)
 		answered = try_keys(&rules, &rules.names[i]);

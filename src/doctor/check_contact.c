@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/mem.h"
 #include "base/num.h"
 #include "doctor/checks.h"
 #include "doctor/rows.h"
@@ -16,222 +15,109 @@
 enum { STEP_MIN_US = 10000 }; /* more than drift */
 enum { DAY_S = 24 * 60 * 60 };
 
-/* --- asking ----------------------------------------------------------- */
-
-/* What a message of the connection advises stands in parentheses at its end. */
-static char *
-cut_advice(char *text)
-{
-	size_t length = strlen(text);
-	char *open = strrchr(text, '(');
-
-	if (open == NULL || open == text || open[-1] != ' ' ||
-	    text[length - 1] != ')')
-		return NULL;
-	text[length - 1] = '\0';
-	open[-1] = '\0';
-	return open + 1;
-}
-
-void
-check_contact_put_failure(char **facts, const struct question *question)
-{
-	bool silent = question->outcome == QUESTION_SILENT;
-	char *text = mem_strdup(question->error);
-	const char *advice = silent ? cut_advice(text) : reply_advise(text);
-
-	if (!silent)
-		rows_put(facts, "refusal:the server refuses us: \n");
-	rows_put(facts, "failure:%s\nadvice:%s\n", text,
-	    advice != NULL ? advice : "");
-	free(text);
-}
-
-static void
-judge_failure(struct visit *visit, const struct question *question)
-{
-	char *facts = NULL;
-
-	rows_put_flag(&facts, "is_replica", visit->is_replica);
-	rows_put_flag(&facts, "refused",
-	    question->outcome == QUESTION_REFUSED &&
-		question->verdict != VERDICT_RETRY);
-	check_contact_put_failure(&facts, question);
-	rows_judge("failure", FINDING_OK, facts, visit->findings);
-	free(facts);
-}
-
-bool
-check_contact_ask(struct visit *visit, struct asks *asks)
-{
-	const struct question *failed =
-	    enquiry_ask(&visit->enquiry, asks->questions, asks->count);
-
-	if (failed != NULL)
-		judge_failure(visit, failed);
-	return failed == NULL;
-}
-
 /* --- probes ----------------------------------------------------------- */
 
-/* -1: it is none. */
-static int64_t
-read_time(const struct value *value)
+void
+check_contact_note(struct clock *clock, int64_t sent_us, int64_t took_us,
+    int64_t time_us)
 {
-	const char *seconds = value_text(value_at(value, 0));
-	const char *micros = value_text(value_at(value, 1));
-	int64_t s, us;
+	struct offset now = {.is_known = time_us != -1,
+	    .us = time_us - sent_us - took_us / 2,
+	    .error_us = took_us / 2};
+	int64_t step_us = now.us - clock->last.us;
+	int64_t doubt_us = now.error_us + clock->last.error_us + STEP_MIN_US;
+	size_t at = clock->count++;
 
-	if (seconds == NULL || micros == NULL ||
-	    num_int(seconds, 0, INT64_MAX / 1000000 - 1, &s) == -1 ||
-	    num_int(micros, 0, 999999, &us) == -1)
-		return -1;
-	return s * 1000000 + us;
+	if (now.is_known && clock->last.is_known && llabs(step_us) > doubt_us &&
+	    llabs(step_us) > llabs(clock->step_us))
+		clock->step_us = step_us;
+	if (now.is_known &&
+	    (!clock->best.is_known || now.error_us < clock->best.error_us))
+		clock->best = now;
+	clock->last = now;
+	for (; at > 0 && clock->took_us[at - 1] > took_us; at--)
+		clock->took_us[at] = clock->took_us[at - 1];
+	clock->took_us[at] = took_us;
 }
 
+/* Asks for the time. The first reply includes the time to connect, and does not
+ * count. */
 static bool
-take_sample(struct visit *visit, struct check_sample *sample)
+probe(struct visit *visit, bool counts)
 {
-	struct asks asks = {.count = 0};
-	const struct question *question = &asks.questions[0];
-	bool answered;
+	const struct question *question = visit_ask_one(visit, "TIME");
+	int64_t s, us, time_us = -1;
+	const char *seconds, *micros;
 
-	ask_add(&asks, "", "TIME");
-	answered = check_contact_ask(visit, &asks);
-	/* A server that runs a long script replies so to all commands. */
-	if (answered && question->outcome == QUESTION_FAILED &&
-	    question->verdict == VERDICT_RETRY) {
-		judge_failure(visit, question);
-		answered = false;
-	}
-	if (question->error != NULL && reply_is(question->error, "NOPERM"))
-		visit->samples.is_denied = true;
-	*sample = (struct check_sample){.sent_us = question->sent_us,
-	    .took_us = question->took_us,
-	    .time_us = read_time(question->value)};
-	ask_forget(&asks);
-	return answered;
-}
-
-/* The first reply includes the time to connect. */
-bool
-check_contact_measure(struct visit *visit)
-{
-	struct check_samples *samples = &visit->samples;
-	struct check_sample connected;
-
-	*samples = (struct check_samples){.count = 0};
-	if (!take_sample(visit, &connected))
+	if (question == NULL)
 		return false;
-	for (; samples->count < CHECK_PROBES; samples->count++)
-		if (!take_sample(visit, &samples->list[samples->count]))
-			return false;
+	/* A server that runs a long script replies so to all commands. */
+	if (question->outcome == QUESTION_FAILED &&
+	    question->verdict == VERDICT_RETRY) {
+		visit_judge_failure(visit, question);
+		return false;
+	}
+	rows_put_flag(&visit->facts, "time_denied",
+	    question->error != NULL && reply_is(question->error, "NOPERM"));
+	seconds = value_text(value_at(question->value, 0));
+	micros = value_text(value_at(question->value, 1));
+	if (seconds != NULL && micros != NULL &&
+	    num_int(seconds, 0, INT64_MAX / 1000000 - 1, &s) == 0 &&
+	    num_int(micros, 0, 999999, &us) == 0)
+		time_us = s * 1000000 + us;
+	if (counts)
+		check_contact_note(&visit->clock, question->sent_us,
+		    question->took_us, time_us);
 	return true;
 }
 
-static int64_t
-offset_of(const struct check_sample *sample)
+bool
+check_contact_measure(struct visit *visit)
 {
-	return sample->time_us - sample->sent_us - sample->took_us / 2;
-}
-
-struct check_offset
-check_contact_offset(const struct check_samples *samples)
-{
-	const struct check_sample *best = NULL;
-
-	for (size_t i = 0; i < samples->count; i++) {
-		const struct check_sample *sample = &samples->list[i];
-
-		if (sample->time_us != -1 &&
-		    (best == NULL || sample->took_us < best->took_us))
-			best = sample;
-	}
-	if (best == NULL)
-		return (struct check_offset){.is_known = false};
-	return (struct check_offset){.is_known = true,
-	    .us = offset_of(best),
-	    .error_us = best->took_us / 2};
-}
-
-int64_t
-check_contact_step(const struct check_samples *samples)
-{
-	int64_t most = 0;
-
-	for (size_t i = 1; i < samples->count; i++) {
-		const struct check_sample *a = &samples->list[i - 1];
-		const struct check_sample *b = &samples->list[i];
-		int64_t step = offset_of(b) - offset_of(a);
-		int64_t doubt = a->took_us / 2 + b->took_us / 2 + STEP_MIN_US;
-
-		if (a->time_us != -1 && b->time_us != -1 &&
-		    llabs(step) > doubt && llabs(step) > llabs(most))
-			most = step;
-	}
-	return most;
-}
-
-/* --- what follows from the probes --------------------------------------- */
-
-static int
-compare_times(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
+	visit->clock = (struct clock){.count = 0};
+	for (int i = 0; i <= VISIT_PROBES; i++)
+		if (!probe(visit, i > 0))
+			return false;
+	return true;
 }
 
 /* Each of several servers has so long for its vote. A single server may take
  * longer, but then few tries to renew fit into the ttl. */
 static void
-put_round_trip(char **facts, const struct visit *visit)
+put_round_trip(char **facts, const struct clock *clock, int64_t ttl_ms)
 {
-	const struct check_samples *samples = &visit->samples;
-	int64_t took[CHECK_PROBES + 1] = {0}, most;
-	int64_t ttl_ms = visit->enquiry.opts->lock.ttl_ms;
+	int64_t median_us = clock->took_us[clock->count / 2];
+	int64_t longest_us = clock->took_us[clock->count - 1];
 
-	for (size_t i = 0; i < samples->count; i++)
-		took[i] = samples->list[i].took_us;
-	qsort(took, samples->count, sizeof(*took), compare_times);
-	most = took[samples->count - 1];
 	rows_put(facts, "trips:%zu\nmedian:%.2f\nlongest:%.2f\nttl:%g\n",
-	    samples->count, (double)took[samples->count / 2] / 1000,
-	    (double)most / 1000, (double)ttl_ms / 1000);
-	rows_put_flag(facts, "slow", most > votes_patience_ms(ttl_ms) * 1000);
-}
-
-static void
-put_clock(char **facts, const struct check_samples *samples)
-{
-	struct check_offset offset = check_contact_offset(samples);
-	int64_t ahead_us = offset.us - clock_epoch() * 1000 + clock_now_us();
-	int64_t step_us = check_contact_step(samples);
-
-	rows_put_flag(facts, "time_denied", samples->is_denied);
-	if (offset.is_known)
-		rows_put(facts, "off:%.3f s %s\n",
-		    (double)llabs(ahead_us) / 1e6,
-		    ahead_us < 0 ? "behind" : "ahead of");
-	rows_put_flag(facts, "far",
-	    llabs(ahead_us) > CHECK_FAR_US + offset.error_us);
-	if (step_us != 0)
-		rows_put(facts, "step:%s by %.3f s\n",
-		    step_us < 0 ? "back" : "forward",
-		    (double)llabs(step_us) / 1e6);
+	    clock->count, (double)median_us / 1000, (double)longest_us / 1000,
+	    (double)ttl_ms / 1000);
+	rows_put_flag(facts, "slow",
+	    longest_us > votes_patience_ms(ttl_ms) * 1000);
 }
 
 void
 check_contact_end(struct visit *visit)
 {
-	struct check_samples *samples = &visit->samples;
+	const struct clock *clock = &visit->clock;
+	char **facts = &visit->facts;
+	int64_t ahead_us;
 
-	if (!take_sample(visit, &samples->list[samples->count]))
+	if (!probe(visit, true))
 		return;
-	samples->count++;
-	put_round_trip(&visit->facts, visit);
-	put_clock(&visit->facts, samples);
-	rows_judge("times", FINDING_OK, visit->facts, visit->findings);
+	put_round_trip(facts, clock, visit->enquiry.opts->lock.ttl_ms);
+	ahead_us = clock->best.us - clock_epoch() * 1000 + clock_now_us();
+	if (clock->best.is_known)
+		rows_put(facts, "off:%.3f s %s\n",
+		    (double)llabs(ahead_us) / 1e6,
+		    ahead_us < 0 ? "behind" : "ahead of");
+	rows_put_flag(facts, "far",
+	    llabs(ahead_us) > CHECK_FAR_US + clock->best.error_us);
+	if (clock->step_us != 0)
+		rows_put(facts, "step:%s by %.3f s\n",
+		    clock->step_us < 0 ? "back" : "forward",
+		    (double)llabs(clock->step_us) / 1e6);
+	rows_judge("times", *facts, visit->findings);
 }
 
 /* --- TLS -------------------------------------------------------------- */
@@ -248,7 +134,7 @@ judge_certificate(struct findings *findings, const char *whose,
 	rows_put(&facts, "whose:%s\ndays:%" PRId64 "\n", whose,
 	    expiry->in_s / DAY_S);
 	rows_put_flag(&facts, "expired", expiry->in_s < 0);
-	rows_judge("certificate", FINDING_OK, facts, findings);
+	rows_judge("certificate", facts, findings);
 	free(facts);
 }
 
@@ -259,7 +145,7 @@ check_contact_begin(struct visit *visit)
 	const struct way *server = visit->enquiry.server;
 	struct tls_session session = {.protocol = ""};
 	char **facts = &visit->facts, address[64];
-	bool is_local, has_password;
+	bool is_local;
 
 	if (!check_contact_measure(visit))
 		return false;
@@ -267,14 +153,13 @@ check_contact_begin(struct visit *visit)
 	is_local = !way_address_text(server, address, sizeof(address)) ||
 		   strncmp(address, "127.", 4) == 0 ||
 		   strcmp(address, "::1") == 0;
-	has_password =
-	    endpoint->password != NULL || endpoint->password_file != NULL;
 	rows_put_flag(facts, "tls", way_describe_tls(server, &session));
 	rows_put(facts, "protocol:%s\ncipher:%s\n", session.protocol,
 	    session.cipher);
 	rows_put_flag(facts, "plain", !endpoint->tls && !is_local);
-	rows_put_flag(facts, "has_password", has_password);
-	rows_judge("tls", FINDING_OK, *facts, visit->findings);
+	if (endpoint->password != NULL || endpoint->password_file != NULL)
+		rows_put(facts, "secret:password\n");
+	rows_judge("tls", *facts, visit->findings);
 	judge_certificate(visit->findings, "the server's",
 	    &session.server_expiry);
 	judge_certificate(visit->findings, "that of --tls-cert",
@@ -296,17 +181,18 @@ check_contact_begin(struct visit *visit)
 static void
 put_write(char **facts, const struct question *question, bool by_script)
 {
-	const char *error = question->error;
-	const char *advice = error != NULL ? reply_advise(error) : NULL;
-	int64_t number;
+	const char *error = question->error, *advice;
+	int64_t number = 0;
 
-	if (question->outcome == QUESTION_FAILED &&
-	    question->verdict != VERDICT_REFUSED)
-		rows_put(facts, "unwritten:%.256s\nwrite_advice:%s\n",
-		    reply_explain(error), advice != NULL ? advice : "");
-	rows_put_flag(facts, "no_script",
-	    question->outcome == QUESTION_ANSWERED && by_script &&
-		!(value_integer(question->value, &number) && number == 1));
+	if (question->outcome == QUESTION_FAILED) {
+		advice = reply_advise(error);
+		if (question->verdict != VERDICT_REFUSED)
+			rows_put(facts, "unwritten:%.256s\nwrite_advice:%s\n",
+			    reply_explain(error), advice != NULL ? advice : "");
+	} else {
+		value_integer(question->value, &number);
+		rows_put_flag(facts, "no_script", by_script && number != 1);
+	}
 }
 
 /* The key must belong to this node of a cluster; NULL: any node is asked.
@@ -315,26 +201,22 @@ put_write(char **facts, const struct question *question, bool by_script)
 static bool
 try_write(struct visit *visit, const char *key)
 {
-	struct asks asks = {.key = key};
-	const struct question *question = &asks.questions[0];
-	bool answered, old;
+	const struct question *question;
+	bool old;
 
-	ask_add(&asks, SCRIPT, key != NULL ? "1|" ASK_KEY : "0");
-	answered = check_contact_ask(visit, &asks);
-	old = answered && question->outcome == QUESTION_FAILED &&
+	visit->key = key;
+	question = visit_ask_one(visit,
+	    key != NULL ? SCRIPT "1|" VISIT_KEY : SCRIPT "0");
+	old = question != NULL && question->outcome == QUESTION_FAILED &&
 	      reply_is(question->error, "ERR Error compiling script");
-	if (old) {
-		ask_forget(&asks);
-		if (visit->scratch == NULL)
-			return true;
-		asks.key = visit->scratch;
-		ask_add(&asks, OLD_SCRIPT, "1|" ASK_KEY);
-		answered = check_contact_ask(visit, &asks);
-	}
-	if (answered)
+	if (old && visit->scratch == NULL)
+		return true;
+	visit->key = visit->scratch;
+	if (old)
+		question = visit_ask_one(visit, OLD_SCRIPT "1|" VISIT_KEY);
+	if (question != NULL)
 		put_write(&visit->facts, question, !old);
-	ask_forget(&asks);
-	return answered;
+	return question != NULL;
 }
 
 bool
@@ -348,8 +230,7 @@ check_contact_writes(struct visit *visit)
 	for (size_t i = 0; i == 0 || (has_keys && i < opts->key_count); i++) {
 		if (!try_write(visit, has_keys ? opts->keys[i].key : any))
 			return false;
-		if (rows_judge("writes", FINDING_OK, visit->facts,
-			visit->findings) > 0)
+		if (rows_judge("writes", visit->facts, visit->findings) > 0)
 			break;
 	}
 	return true;

@@ -15,24 +15,6 @@
 
 /* --- a cluster -------------------------------------------------------- */
 
-/* What CLUSTER INFO replied. A missing number is 0. */
-static void
-put_slots(char **facts, const char *info)
-{
-	int64_t assigned = info_number(info, "cluster_slots_assigned");
-	int64_t missing = assigned < 0 ? 0 : CLUSTER_SLOTS - assigned;
-	int64_t failing = info_number(info, "cluster_slots_fail");
-	int64_t suspected = info_number(info, "cluster_slots_pfail");
-	int64_t silent;
-
-	failing = failing < 0 ? 0 : failing;
-	silent = failing + (suspected < 0 ? 0 : suspected);
-	rows_put(facts, "%s\nmissing:%" PRId64 "\n", info, missing);
-	rows_put(facts, "failing:%" PRId64 "\nsilent:%" PRId64 "\n", failing,
-	    silent);
-	rows_put_flag(facts, "gaps", missing > 0 || silent > 0);
-}
-
 /* Why that is not known, and where to look for it. */
 static void
 put_unknown(char **facts, const char *error, const char *permit)
@@ -41,49 +23,53 @@ put_unknown(char **facts, const char *error, const char *permit)
 
 	rows_put(facts, "see:%s\n", is_denied ? permit : CHECK_SEE);
 	if (error != NULL)
-		rows_put(facts, "why:: %.256s\n", error);
+		rows_put(facts, "why:%.256s\n", error);
 }
 
+/* A missing number is 0. */
 bool
 check_fleet_slots(struct visit *visit)
 {
-	struct asks asks = {.count = 0};
-	char *facts = NULL;
+	const struct question *question = visit_ask_one(visit, "CLUSTER|INFO");
+	int64_t assigned, missing, failing, suspected;
 	const char *info;
-	bool answered;
+	char *facts = NULL;
 
-	ask_add(&asks, "", "CLUSTER|INFO");
-	answered = check_contact_ask(visit, &asks);
-	info = value_text(asks.questions[0].value);
-	if (info != NULL)
-		put_slots(&facts, info);
+	if (question == NULL)
+		return false;
+	info = value_text(question->value);
+	assigned = info_number(info, "cluster_slots_assigned");
+	failing = info_number(info, "cluster_slots_fail");
+	suspected = info_number(info, "cluster_slots_pfail");
+	missing = assigned < 0 ? 0 : CLUSTER_SLOTS - assigned;
+	failing = failing < 0 ? 0 : failing;
+	suspected = suspected < 0 ? 0 : suspected;
+	if (info == NULL)
+		put_unknown(&facts, question->error, "permit +cluster|info");
 	else
-		put_unknown(&facts, asks.questions[0].error,
-		    "permit +cluster|info");
-	if (answered)
-		rows_judge("slots", FINDING_OK, facts, visit->findings);
+		rows_put(&facts, "%s\n", info);
+	rows_put(&facts, "missing:%" PRId64 "\nfailing:%" PRId64 "\n", missing,
+	    failing);
+	rows_put(&facts, "silent:%" PRId64 "\n", failing + suspected);
+	rows_judge("slots", facts, visit->findings);
 	free(facts);
-	ask_forget(&asks);
-	return answered;
+	return true;
 }
 
 bool
 check_fleet_nodes(struct visit *visit)
 {
-	struct asks asks = {.count = 0};
+	const struct question *question = visit_ask_one(visit, "CLUSTER|SLOTS");
 	char *facts = NULL;
-	bool answered, known;
 
-	ask_add(&asks, "", "CLUSTER|SLOTS");
-	answered = check_contact_ask(visit, &asks);
-	known = answered &&
-		enquiry_set_nodes(&visit->enquiry, asks.questions[0].value);
-	put_unknown(&facts, asks.questions[0].error, "permit +cluster|slots");
-	if (answered && !known)
-		rows_judge("nodes", FINDING_OK, facts, visit->findings);
+	if (question == NULL)
+		return false;
+	if (enquiry_set_nodes(&visit->enquiry, question->value))
+		return true;
+	put_unknown(&facts, question->error, "permit +cluster|slots");
+	rows_judge("nodes", facts, visit->findings);
 	free(facts);
-	ask_forget(&asks);
-	return known;
+	return false;
 }
 
 /* --- sentinels -------------------------------------------------------- */
@@ -92,10 +78,10 @@ enum { ADDRESS_MAX = SENTINEL_HOST_MAX + 8 };
 
 enum { ADDRESS, STATE, QUORUM, REPLICAS, SENTINEL_ASKED };
 static const char sentinel_asked[SENTINEL_ASKED][40] = {
-    [ADDRESS] = "SENTINEL|get-master-addr-by-name|" ASK_KEY,
-    [STATE] = "SENTINEL|MASTER|" ASK_KEY,
-    [QUORUM] = "SENTINEL|CKQUORUM|" ASK_KEY,
-    [REPLICAS] = "SENTINEL|REPLICAS|" ASK_KEY,
+    [ADDRESS] = "SENTINEL|get-master-addr-by-name|" VISIT_KEY,
+    [STATE] = "SENTINEL|MASTER|" VISIT_KEY,
+    [QUORUM] = "SENTINEL|CKQUORUM|" VISIT_KEY,
+    [REPLICAS] = "SENTINEL|REPLICAS|" VISIT_KEY,
 };
 
 /* What they say, one after the other. */
@@ -139,19 +125,6 @@ put_address(char **facts, struct poll *poll, const struct value *value)
 	rows_put_flag(facts, "differs", strcmp(poll->first, address) != 0);
 }
 
-static void
-put_quorum(char **facts, const struct question *question)
-{
-	const char *error = question->error;
-
-	if (question->outcome == QUESTION_FAILED && reply_is(error, "NOQUORUM"))
-		rows_put(facts, "no_quorum:%s\n", error);
-	rows_put_flag(facts, "no_answer",
-	    question->outcome != QUESTION_ANSWERED);
-	rows_put_flag(facts, "denied",
-	    error != NULL && reply_is(error, "NOPERM"));
-}
-
 /* SENTINEL REPLICAS replies with a list of such pairs. */
 static void
 add_known_replicas(struct visit *pattern, const struct value *list)
@@ -182,33 +155,38 @@ add_known_replicas(struct visit *pattern, const struct value *list)
 	}
 }
 
-/* Facts of one sentinel. */
+/* Puts facts of one sentinel, whose findings are those of all. */
 static void
-ask_sentinel(char **facts, struct poll *poll, struct enquiry *enquiry,
-    struct visit *pattern)
+ask_sentinel(struct visit *visit, struct poll *poll, struct visit *pattern)
 {
-	struct asks asks = {.key = poll->master};
-	const struct question *questions = asks.questions;
-	const char *error, *flags;
+	const struct question *questions = visit->questions;
+	const char *flags, *error;
 
+	visit->key = poll->master;
 	for (size_t i = 0; i < SENTINEL_ASKED; i++)
-		ask_add(&asks, "", sentinel_asked[i]);
-	enquiry_ask(enquiry, asks.questions, asks.count);
-	error = questions[ADDRESS].error;
+		visit_add(visit, "", sentinel_asked[i]);
+	enquiry_ask(&visit->enquiry, visit->questions, visit->count);
 	if (questions[ADDRESS].outcome == QUESTION_ANSWERED) {
 		poll->replied++;
-		put_address(facts, poll, questions[ADDRESS].value);
+		put_address(&visit->facts, poll, questions[ADDRESS].value);
 		flags = find_text(questions[STATE].value, "flags");
-		rows_put_flag(facts, "down",
+		rows_put_flag(&visit->facts, "down",
 		    flags != NULL && strstr(flags, "_down") != NULL);
-		put_quorum(facts, &questions[QUORUM]);
+		error = questions[QUORUM].error;
+		rows_put(&visit->facts, "quorum:%s\n",
+		    questions[QUORUM].outcome == QUESTION_ANSWERED ? "yes"
+		    : error == NULL				   ? ""
+								   : error);
+		rows_put_flag(&visit->facts, "no_quorum",
+		    error != NULL && reply_is(error, "NOQUORUM"));
+		rows_put_flag(&visit->facts, "denied",
+		    error != NULL && reply_is(error, "NOPERM"));
 		add_known_replicas(pattern, questions[REPLICAS].value);
 	} else {
-		check_contact_put_failure(facts, &questions[ADDRESS]);
-		rows_put_flag(facts, "no_sentinel",
-		    reply_denies_command(error));
+		visit_put_failure(&visit->facts, &questions[ADDRESS]);
+		rows_put_flag(&visit->facts, "no_sentinel",
+		    reply_denies_command(questions[ADDRESS].error));
 	}
-	ask_forget(&asks);
 }
 
 void
@@ -220,31 +198,29 @@ check_fleet_sentinels(struct visit *pattern, const struct endpoint *endpoint)
 	char *facts = NULL;
 
 	for (size_t i = 0; i < endpoint->host_count; i++) {
-		struct enquiry enquiry = pattern->enquiry;
-		char *said = NULL;
+		struct visit visit = {.enquiry = pattern->enquiry};
 
-		rows_put(&said, "sentinel:%s\nmaster:%s\n",
+		rows_put(&visit.facts, "sentinel:%s\nmaster:%s\n",
 		    endpoint->hosts[i].label, endpoint->master);
-		enquiry_begin(&enquiry, &endpoint->hosts[i], NULL);
-		ask_sentinel(&said, &poll, &enquiry, pattern);
-		enquiry_end(&enquiry);
-		rows_judge("sentinel", FINDING_OK, said, findings);
-		rows_judge("sentinel state", FINDING_OK, said, findings);
-		rows_judge("sentinel quorum", FINDING_OK, said, findings);
-		free(said);
+		enquiry_begin(&visit.enquiry, &endpoint->hosts[i], NULL);
+		ask_sentinel(&visit, &poll, pattern);
+		rows_judge("sentinel", visit.facts, findings);
+		rows_judge("sentinel state", visit.facts, findings);
+		rows_judge("sentinel quorum", visit.facts, findings);
+		visit_end(&visit);
 	}
 	rows_put_flag(&facts, "agreed", findings->count == before);
 	rows_put(&facts, "replied:%zu\naddress:%s\nnamed:%zu\n", poll.replied,
 	    poll.first, endpoint->host_count);
-	rows_judge("sentinels", FINDING_OK, facts, findings);
-	rows_judge("sentinels named", FINDING_OK, facts, findings);
+	rows_judge("sentinels", facts, findings);
+	rows_judge("sentinels named", facts, findings);
 	free(facts);
 }
 
 /* --- several servers -------------------------------------------------- */
 
 struct fleet {
-	const struct check_identity *list;
+	struct identity *list;
 	size_t count;
 	const struct opts *opts;
 	struct findings *findings;
@@ -253,18 +229,23 @@ struct fleet {
 	bool is_enough;
 };
 
+/* Whether they have the same value. */
 static bool
-is_same(const struct check_identity *a, const struct check_identity *b)
+share(const struct identity *a, const struct identity *b, const char *name)
 {
-	return *a->run_id != '\0' && strcmp(a->run_id, b->run_id) == 0;
+	char value[64];
+
+	info_text(a->facts, name, value, sizeof(value));
+	return *value != '\0' && info_is(b->facts, name, value);
 }
 
 static int64_t
-abstains_for_ms(const struct check_identity *one, const struct opts *opts)
+abstains_for_ms(const struct identity *one, const struct opts *opts)
 {
-	int64_t left_ms = opts->lock.min_uptime_ms - one->uptime_s * 1000;
+	int64_t uptime_s = info_number(one->facts, "uptime_in_seconds");
+	int64_t left_ms = opts->lock.min_uptime_ms - uptime_s * 1000;
 
-	return one->uptime_s < 0 || left_ms <= 0 ? 0 : left_ms;
+	return uptime_s < 0 || left_ms <= 0 ? 0 : left_ms;
 }
 
 /* Of those that reply, each one once, without those that abstain. */
@@ -274,10 +255,10 @@ have_majority(const struct fleet *fleet)
 	size_t votes = 0;
 
 	for (size_t i = 0; i < fleet->count; i++) {
-		const struct check_identity *one = &fleet->list[i];
+		const struct identity *one = &fleet->list[i];
 		size_t j = 0;
 
-		while (j < i && !is_same(&fleet->list[j], one))
+		while (j < i && !share(&fleet->list[j], one, "run_id"))
 			j++;
 		votes += j == i && abstains_for_ms(one, fleet->opts) == 0;
 	}
@@ -285,54 +266,28 @@ have_majority(const struct fleet *fleet)
 }
 
 static void
-judge_pair(const struct fleet *fleet, const struct check_identity *a,
-    const struct check_identity *b)
+judge_pair(const struct fleet *fleet, const struct identity *a,
+    const struct identity *b)
 {
 	int64_t apart_us = llabs(a->clock.us - b->clock.us);
 	int64_t doubt_us = a->clock.error_us + b->clock.error_us;
-	char *facts = NULL;
+	char one[300], other[300], *facts = NULL;
 
-	rows_put(&facts, "a:%s\nb:%s\n", a->label, b->label);
+	info_text(a->facts, "server", one, sizeof(one));
+	info_text(b->facts, "server", other, sizeof(other));
+	rows_put(&facts, "a:%s\nb:%s\n", one, other);
 	rows_put_flag(&facts, "enough", fleet->is_enough);
-	rows_put_flag(&facts, "same", is_same(a, b));
-	rows_put_flag(&facts, "together",
-	    *a->address != '\0' && strcmp(a->address, b->address) == 0);
+	rows_put_flag(&facts, "same", share(a, b, "run_id"));
+	rows_put_flag(&facts, "together", share(a, b, "address"));
 	if (a->clock.is_known && b->clock.is_known &&
 	    apart_us > CHECK_FAR_US + doubt_us)
 		rows_put(&facts, "apart:%.1f\n", (double)apart_us / 1e6);
-	rows_judge("pair", FINDING_OK, facts, fleet->findings);
+	rows_judge("pair", facts, fleet->findings);
 	free(facts);
-}
-
-static void
-judge_one(const struct fleet *fleet, const char *about,
-    const struct check_identity *one)
-{
-	int64_t left_ms = abstains_for_ms(one, fleet->opts);
-	char *facts = NULL;
-
-	rows_put(&facts, "server:%s\nrun_id:%s\n", one->label, one->run_id);
-	rows_put_flag(&facts, "time", one->clock.is_known);
-	if (one->uptime_s >= 0)
-		rows_put(&facts, "uptime:%" PRId64 "\n", one->uptime_s);
-	if (left_ms > 0)
-		rows_put(&facts, "left:%" PRId64 "\n", (left_ms + 999) / 1000);
-	rows_put_flag(&facts, "enough", fleet->is_enough);
-	rows_judge(about, FINDING_OK, facts, fleet->findings);
-	free(facts);
-}
-
-/* Whether that check has added something: what a server does not say is not as
- * it should be, either. */
-static void
-put_found(char **facts, const struct findings *findings, size_t from)
-{
-	for (; from < findings->count; from++)
-		rows_put_flag(facts, findings->list[from].check, true);
 }
 
 void
-check_fleet_servers(const struct check_identity *identities, size_t count,
+check_fleet_servers(struct identity *identities, size_t count,
     const struct opts *opts, struct findings *findings)
 {
 	struct fleet fleet = {.list = identities,
@@ -348,16 +303,27 @@ check_fleet_servers(const struct check_identity *identities, size_t count,
 	fleet.is_enough = have_majority(&fleet);
 	rows_put(&facts, "servers:%zu\nspare:%zu\n", all, (all - 1) / 2);
 	rows_put_flag(&facts, "odd", all % 2 != 0);
-	rows_judge("majority", FINDING_OK, facts, findings);
+	rows_judge("majority", facts, findings);
 	before = findings->count;
-	for (size_t i = 0; i < count; i++)
-		judge_one(&fleet, "voter", &identities[i]);
+	for (size_t i = 0; i < count; i++) {
+		struct identity *one = &identities[i];
+		int64_t left_ms = abstains_for_ms(one, opts);
+
+		rows_put_flag(&one->facts, "time", one->clock.is_known);
+		rows_put_flag(&one->facts, "enough", fleet.is_enough);
+		if (left_ms > 0)
+			rows_put(&one->facts, "abstains_s:%" PRId64 "\n",
+			    (left_ms + 999) / 1000);
+		rows_judge("voter", one->facts, findings);
+	}
 	for (size_t i = 0; i < count; i++)
 		for (size_t j = 0; j < i; j++)
 			judge_pair(&fleet, &identities[j], &identities[i]);
 	for (size_t i = 0; i < count; i++)
-		judge_one(&fleet, "voter age", &identities[i]);
-	put_found(&facts, findings, before);
-	rows_judge("voters", FINDING_OK, facts, findings);
+		rows_judge("voter age", identities[i].facts, findings);
+	/* What a server does not say is not as it should be, either. */
+	for (size_t i = before; i < findings->count; i++)
+		rows_put_flag(&facts, findings->list[i].check, true);
+	rows_judge("voters", facts, findings);
 	free(facts);
 }

@@ -128,7 +128,7 @@ read_clock_s(clockid_t id)
 
 /* Two reads at different times may fall on both sides of a second. */
 static void
-put_clock(char **facts)
+put_suspension(char **facts)
 {
 	int64_t asleep_s =
 	    read_clock_s(CLOCK_BOOTTIME) - read_clock_s(CLOCK_MONOTONIC);
@@ -198,7 +198,7 @@ judge_place(struct findings *findings, const char *what, const char *path,
 	escape_quote(path, name, sizeof(name));
 	rows_put(&facts, "%s:%s\ndenial:%s\n", what, name,
 	    denial != NULL ? denial : "");
-	rows_judge("place", FINDING_OK, facts, findings);
+	rows_judge("place", facts, findings);
 	free(facts);
 }
 
@@ -218,8 +218,8 @@ check_host(struct findings *findings, const struct opts *opts)
 		    kernel.release);
 	put_proc(&facts);
 	put_limits(&facts);
-	put_clock(&facts);
-	rows_judge("host", FINDING_OK, facts, findings);
+	put_suspension(&facts);
+	rows_judge("host", facts, findings);
 	free(facts);
 	if (log != NULL && strcmp(log, "syslog") == 0)
 		judge_place(findings, "log", SYSLOG_PATH,

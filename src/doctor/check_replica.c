@@ -14,10 +14,9 @@
 enum { REPLICAS_MAX = 64 };
 
 struct replica {
-	char host[CLUSTER_HOST_SIZE], label[CLUSTER_LABEL_SIZE];
-	int port;
+	struct enquiry_node node;
 	char *facts; /* NULL: not reached */
-	struct check_offset clock;
+	struct offset clock;
 };
 
 struct replicas {
@@ -30,7 +29,7 @@ struct replicas {
 
 /* slave0:ip=10.0.0.4,port=6379,state=online,offset=14,lag=0 */
 static bool
-read_replica(const char *line, struct replica *replica)
+read_replica(const char *line, struct enquiry_node *node)
 {
 	char port[sizeof("65535")];
 	const char *at = strstr(line, "port=");
@@ -38,43 +37,35 @@ read_replica(const char *line, struct replica *replica)
 
 	if (strncmp(line, "ip=", 3) != 0 || at == NULL)
 		return false;
-	snprintf(replica->host, sizeof(replica->host), "%.*s",
+	snprintf(node->host, sizeof(node->host), "%.*s",
 	    (int)strcspn(line + 3, ","), line + 3);
 	snprintf(port, sizeof(port), "%.*s", (int)strcspn(at + 5, ","), at + 5);
 	if (num_int(port, 1, UINT16_MAX, &number) == -1)
 		return false;
-	replica->port = (int)number;
-	return *replica->host != '\0';
+	node->endpoint.port = (int)number;
+	return *node->host != '\0';
 }
 
 static void
 ask_replica(const struct visit *primary, struct replica *replica)
 {
-	struct endpoint endpoint = *primary->enquiry.endpoint;
-	struct visit visit = {.enquiry = {.opts = primary->enquiry.opts,
-				  .loop = primary->enquiry.loop},
+	const struct enquiry *enquiry = &primary->enquiry;
+	struct enquiry_node *node = &replica->node;
+	struct visit visit = {.enquiry = {.opts = enquiry->opts,
+				  .loop = enquiry->loop},
 	    .findings = primary->findings,
 	    .is_replica = true};
 
-	endpoint.transport = URL_TCP;
-	endpoint.host = replica->host;
-	endpoint.port = replica->port;
-	endpoint.label = replica->label;
-	endpoint.master = NULL;
-	endpoint.cluster = false;
-	endpoint.hosts = NULL;
-	endpoint.host_count = 0;
-	endpoint_describe(&endpoint, "replica", replica->label,
-	    sizeof(replica->label));
-	visit.findings->subject = replica->label;
-	enquiry_begin(&visit.enquiry, &endpoint, NULL);
+	enquiry_find_node(node, enquiry->endpoint, node->endpoint.port,
+	    "replica");
+	visit.findings->subject = node->label;
+	enquiry_begin(&visit.enquiry, &node->endpoint, NULL);
 	if (check_contact_measure(&visit) && check_server_ask(&visit)) {
-		replica->clock = check_contact_offset(&visit.samples);
+		replica->clock = visit.clock.best;
 		replica->facts = visit.facts;
-	} else {
-		free(visit.facts);
+		visit.facts = NULL;
 	}
-	enquiry_end(&visit.enquiry);
+	visit_end(&visit);
 }
 
 static void
@@ -89,13 +80,13 @@ find_replicas(struct replicas *replicas)
 	for (int64_t i = 0; i < count; i++) {
 		snprintf(name, sizeof(name), "slave%" PRId64, i);
 		info_text(primary->facts, name, line, sizeof(line));
-		if (read_replica(line, &replicas->list[replicas->count]))
+		if (read_replica(line, &replicas->list[replicas->count].node))
 			replicas->count++;
 	}
 	rows_put(&facts, "named:%zu\ncount:%" PRId64 "\n", replicas->count,
 	    count);
 	if ((int64_t)replicas->count < count)
-		rows_judge("replicas", FINDING_OK, facts, primary->findings);
+		rows_judge("replicas", facts, primary->findings);
 	free(facts);
 	for (size_t i = 0; i < replicas->count; i++)
 		ask_replica(primary, &replicas->list[i]);
@@ -132,9 +123,10 @@ is_known(const struct visit *primary, const struct replica *replica)
 	for (size_t i = 0; i < primary->known_count; i++) {
 		const struct sentinel_address *known = &primary->known[i];
 
-		if (known->port == replica->port &&
-		    (strcmp(known->host, replica->host) == 0 ||
-			!is_number(known->host) || !is_number(replica->host)))
+		if (known->port == replica->node.endpoint.port &&
+		    (strcmp(known->host, replica->node.host) == 0 ||
+			!is_number(known->host) ||
+			!is_number(replica->node.host)))
 			return true;
 	}
 	return !primary->has_sentinels;
@@ -165,15 +157,15 @@ judge_worth(const struct replicas *replicas, const struct replica *replica)
 	rows_put_flag(&facts, "passed_over",
 	    wanted > 0 && replica->facts != NULL &&
 		rank(replica, by_sentinel) < best);
-	rows_judge("replica promotion", FINDING_OK, facts, primary->findings);
+	rows_judge("replica promotion", facts, primary->findings);
 	free(facts);
 }
 
 /* Its expiry times are those of the primary's clock. */
 static void
-put_clock(const struct visit *primary, struct replica *replica)
+put_difference(const struct visit *primary, struct replica *replica)
 {
-	struct check_offset clock = check_contact_offset(&primary->samples);
+	struct offset clock = primary->clock.best;
 	int64_t ahead_us = replica->clock.us - clock.us;
 	int64_t doubt_us = clock.error_us + replica->clock.error_us;
 
@@ -200,21 +192,19 @@ check_replicas(struct visit *visit)
 		struct replica *replica = &replicas.list[i];
 		size_t before = findings->count;
 
-		findings->subject = replica->label;
+		findings->subject = replica->node.label;
 		judge_worth(&replicas, replica);
 		if (replica->facts == NULL)
 			continue;
-		if (rows_judge("replica", FINDING_NOTE, replica->facts,
-			findings) == 0 ||
+		findings->least = FINDING_NOTE;
+		if (rows_judge("replica", replica->facts, findings) == 0 ||
 		    !info_is(replica->facts, "loading", "1"))
-			rows_judge("kept", FINDING_NOTE, replica->facts,
-			    findings);
-		put_clock(visit, replica);
-		rows_judge("replica clock", FINDING_OK, replica->facts,
-		    findings);
+			rows_judge("kept", replica->facts, findings);
+		findings->least = FINDING_OK;
+		put_difference(visit, replica);
+		rows_judge("replica clock", replica->facts, findings);
 		if (findings->count == before)
-			rows_judge("replica good", FINDING_OK, replica->facts,
-			    findings);
+			rows_judge("replica good", replica->facts, findings);
 	}
 	for (size_t i = 0; i < replicas.count; i++)
 		free(replicas.list[i].facts);

@@ -33,14 +33,14 @@ enum { ASKED = sizeof(asked) / sizeof(*asked) };
 /* What scripts leave in an append-only file. */
 static const char replayed[][20] = {
     "SELECT|0",
-    "SET|" ASK_KEY "|v",
-    "DEL|" ASK_KEY,
-    "PEXPIREAT|" ASK_KEY "|1",
-    "HSET|" ASK_KEY "|f|v",
-    "HDEL|" ASK_KEY "|f",
-    "ZADD|" ASK_KEY "|1|m",
-    "ZREM|" ASK_KEY "|m",
-    "RPUSH|" ASK_KEY "|e",
+    "SET|" VISIT_KEY "|v",
+    "DEL|" VISIT_KEY,
+    "PEXPIREAT|" VISIT_KEY "|1",
+    "HSET|" VISIT_KEY "|f|v",
+    "HDEL|" VISIT_KEY "|f",
+    "ZADD|" VISIT_KEY "|1|m",
+    "ZREM|" VISIT_KEY "|m",
+    "RPUSH|" VISIT_KEY "|e",
 };
 enum { REPLAYED = sizeof(replayed) / sizeof(*replayed) };
 
@@ -161,46 +161,45 @@ put_replicas(char **facts, int wanted)
  * OK, or in words why not. A command that does not exist is reported by other
  * checks. */
 static bool
-ask_replay(struct visit *visit, const char *key, char **facts, bool *is_known)
+ask_replay(struct visit *visit, const char *key, bool *is_known)
 {
-	struct asks asks = {.key = key};
-	bool answered;
+	const struct question *questions;
 
+	visit->key = key;
 	for (size_t i = 0; i < REPLAYED; i++)
-		ask_add(&asks, "ACL|DRYRUN|default|", replayed[i]);
-	answered = check_contact_ask(visit, &asks);
-	for (size_t i = 0; i < asks.count; i++) {
-		const char *words = value_text(asks.questions[i].value);
-		const char *error = asks.questions[i].error;
+		visit_add(visit, "ACL|DRYRUN|default|", replayed[i]);
+	questions = visit_ask(visit);
+	for (size_t i = 0; i < REPLAYED && questions != NULL; i++) {
+		const char *words = value_text(questions[i].value);
+		const char *error = questions[i].error;
 
 		if (words != NULL && strstr(words, " key") != NULL)
-			rows_put(facts,
+			rows_put(&visit->facts,
 			    "replay_lacks:write the keys of locks\n");
 		else if (words != NULL && strcmp(words, "OK") != 0)
-			rows_put(facts, "replay_lacks:run %.*s\n",
+			rows_put(&visit->facts, "replay_lacks:run %.*s\n",
 			    (int)strcspn(replayed[i], "|"), replayed[i]);
 		else if (words == NULL && error != NULL &&
 			 !reply_is(error, "ERR Command '")) {
 			*is_known = false;
-			put_error(facts, "acl", error, "+acl|dryrun");
+			put_error(&visit->facts, "acl", error, "+acl|dryrun");
 		}
 	}
-	ask_forget(&asks);
-	return answered;
+	return questions != NULL;
 }
 
 /* Redis 6 has no DRYRUN, and these flags. */
 static bool
 ask_flags(struct visit *visit, bool *is_known)
 {
-	struct asks asks = {.count = 0};
+	const struct question *question =
+	    visit_ask_one(visit, "ACL|GETUSER|default");
 	const struct value *flags;
-	bool answered;
 	size_t count, all = 0;
 
-	ask_add(&asks, "", "ACL|GETUSER|default");
-	answered = check_contact_ask(visit, &asks);
-	flags = value_at(asks.questions[0].value, 1);
+	if (question == NULL)
+		return false;
+	flags = value_at(question->value, 1);
 	value_count(flags, &count);
 	for (size_t i = 0; i < count; i++) {
 		const char *flag = value_text(value_at(flags, i));
@@ -209,8 +208,7 @@ ask_flags(struct visit *visit, bool *is_known)
 					   strcmp(flag, "allcommands") == 0);
 	}
 	*is_known = all == 2;
-	ask_forget(&asks);
-	return answered;
+	return true;
 }
 
 /* When it starts, a server replays its append-only file as user default, even
@@ -219,14 +217,14 @@ ask_flags(struct visit *visit, bool *is_known)
  * log says so. Asked for are the keys of the options, or those of a lock that
  * nobody has. */
 static bool
-check_replay(struct visit *visit, char **facts)
+check_replay(struct visit *visit)
 {
 	const struct opts *opts = visit->enquiry.opts;
 	size_t count = opts->key_count > 0 ? opts->key_count : 1;
 	bool answered = true, is_known = true;
 	char version[16];
 
-	info_text(*facts, "redis_version", version, sizeof(version));
+	info_text(visit->facts, "redis_version", version, sizeof(version));
 	if (strtol(version, NULL, 10) < 6)
 		return true;
 	for (size_t i = 0; i < count && answered && is_known; i++) {
@@ -235,32 +233,41 @@ check_replay(struct visit *visit, char **facts)
 							   : "doctor";
 		char *helper = key_helper(key, 'i');
 
-		answered = ask_replay(visit, key, facts, &is_known) &&
-			   ask_replay(visit, helper, facts, &is_known);
+		answered = ask_replay(visit, key, &is_known) &&
+			   ask_replay(visit, helper, &is_known);
 		free(helper);
 	}
 	if (answered && !is_known)
 		answered = ask_flags(visit, &is_known);
-	rows_put_flag(facts, "replay_unknown", !is_known);
+	rows_put_flag(&visit->facts, "replay_unknown", !is_known);
 	return answered;
 }
 
-static void
-put_answers(char **facts, const struct visit *visit, const struct asks *asks)
+bool
+check_server_ask(struct visit *visit)
 {
-	const struct question *own = &asks->questions[ASKED - 1];
-	const char *info = value_text(asks->questions[0].value);
-	const char *error = asks->questions[0].error;
+	const struct question *questions, *own;
+	char **facts = &visit->facts;
+	const char *info;
 	size_t count;
 
+	for (size_t i = 0; i < ASKED; i++)
+		visit_add(visit, "", asked[i]);
+	questions = visit_ask(visit);
+	if (questions == NULL)
+		return false;
 	for (size_t i = 1; i < ASKED - 1; i++)
-		put_setting(facts, &asks->questions[i]);
+		put_setting(facts, &questions[i]);
+	info = value_text(questions[0].value);
 	if (info != NULL)
 		rows_put(facts, "%s\n", info);
 	else
 		put_error(facts, "info",
-		    error != NULL ? error : "its reply is no text", "+info");
+		    questions[0].error != NULL ? questions[0].error
+					       : "its reply is no text",
+		    "+info");
 	rows_put(facts, "see_info:" CHECK_SEE "\nsee_config:" CHECK_SEE "\n");
+	own = &questions[ASKED - 1];
 	value_count(own->value, &count);
 	while (count-- > 0)
 		if (value_is_nil(value_at(own->value, count)))
@@ -269,21 +276,7 @@ put_answers(char **facts, const struct visit *visit, const struct asks *asks)
 	put_resources(facts);
 	if (info != NULL)
 		put_replicas(facts, visit->enquiry.opts->lock.replicas);
-}
-
-bool
-check_server_ask(struct visit *visit)
-{
-	struct asks asks = {.count = 0};
-	bool answered;
-
-	for (size_t i = 0; i < ASKED; i++)
-		ask_add(&asks, "", asked[i]);
-	answered = check_contact_ask(visit, &asks);
-	if (answered)
-		put_answers(&visit->facts, visit, &asks);
-	ask_forget(&asks);
-	return answered && check_replay(visit, &visit->facts);
+	return check_replay(visit);
 }
 
 /* --- the verdict ------------------------------------------------------ */
@@ -291,11 +284,11 @@ check_server_ask(struct visit *visit)
 bool
 check_server_rows(const char *facts, struct findings *findings)
 {
-	if (rows_judge("useless", FINDING_OK, facts, findings) > 0)
+	if (rows_judge("useless", facts, findings) > 0)
 		return false;
-	rows_judge("server", FINDING_OK, facts, findings);
-	rows_judge("kept", FINDING_OK, facts, findings);
-	rows_judge("others", FINDING_OK, facts, findings);
+	rows_judge("server", facts, findings);
+	rows_judge("kept", facts, findings);
+	rows_judge("others", facts, findings);
 	return true;
 }
 
@@ -303,20 +296,17 @@ bool
 check_server(struct visit *visit)
 {
 	const struct enquiry *enquiry = &visit->enquiry;
-	struct check_identity *identity = &visit->identity;
 	bool is_unix = enquiry->endpoint->transport == URL_UNIX;
-	const char *facts;
+	char address[64];
 
 	if (!check_server_ask(visit))
 		return false;
-	facts = visit->facts;
-	*identity = (struct check_identity){.label = enquiry->endpoint->label,
-	    .uptime_s = info_number(facts, "uptime_in_seconds"),
-	    .clock = check_contact_offset(&visit->samples)};
-	info_text(facts, "run_id", identity->run_id, sizeof(identity->run_id));
-	if (!way_address_text(enquiry->server, identity->address,
-		sizeof(identity->address)))
-		snprintf(identity->address, sizeof(identity->address), "%s",
-		    is_unix ? "localhost" : "");
-	return check_server_rows(facts, visit->findings);
+	if (way_address_text(enquiry->server, address, sizeof(address)))
+		rows_put(&visit->facts, "address:%s\n", address);
+	else if (is_unix)
+		rows_put(&visit->facts, "address:localhost\n");
+	free(visit->identity.facts);
+	visit->identity = (struct identity){.facts = mem_strdup(visit->facts),
+	    .clock = visit->clock.best};
+	return check_server_rows(visit->facts, visit->findings);
 }

@@ -9,62 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "doctor/ask.h"
 #include "doctor/findings.h"
-#include "enquiry/enquiry.h"
-#include "redis/ways/sentinel.h"
+#include "doctor/visit.h"
 
-enum { CHECK_PROBES = 9 };
 /* Clocks that are kept by NTP differ by less. */
 enum { CHECK_FAR_US = 1000000 };
-
-/* A probe by TIME. */
-struct check_sample {
-	int64_t sent_us; /* of clock_now_us */
-	int64_t took_us;
-	int64_t time_us; /* the server's clock; -1: not known */
-};
-
-struct check_samples {
-	/* One more, right before the end. */
-	struct check_sample list[CHECK_PROBES + 1];
-	size_t count;
-	bool is_denied; /* by the access rules */
-};
-
-/* By how much the server's clock is ahead of clock_now_us. */
-struct check_offset {
-	bool is_known;
-	int64_t us;
-	int64_t error_us; /* that may be wrong by so much */
-};
-
-/* Several servers: what shows that one of them is not another one. */
-struct check_identity {
-	const char *label; /* of its endpoint; NULL: it has not replied */
-	char run_id[64];   /* or empty, like the next */
-	char address[64];
-	int64_t uptime_s; /* -1: not known */
-	struct check_offset clock;
-};
-
-/* A visit to one server. */
-struct visit {
-	struct enquiry enquiry;
-	struct findings *findings;
-	/* A key beside the lock of the options, for trials; NULL: the server is
-	 * a primary of a cluster, and its permissions are not examined. */
-	const char *scratch;
-	struct check_samples samples;
-	struct check_identity identity;
-	char *facts; /* of the server, or NULL */
-	/* It is a replica: if it cannot be asked, that is a note. */
-	bool is_replica;
-	/* The replicas that sentinels know, if one of them says so. */
-	bool has_sentinels;
-	struct sentinel_address *known;
-	size_t known_count;
-};
 
 /* Where one finds what the server does not say, if no access rule hides it. */
 #define CHECK_SEE "look into its configuration, or at its provider's page"
@@ -73,12 +22,6 @@ struct visit {
 #define CHECK_SAVE_RULES "ACL SAVE with an aclfile, else CONFIG REWRITE"
 
 /* --- check_contact.c: round trips, clock, TLS, writes ------------------- */
-
-/* Asks them all. */
-bool check_contact_ask(struct visit *visit, struct asks *asks);
-/* Facts: why a question, which was refused or has no reply, was not answered,
- * and what to do. */
-void check_contact_put_failure(char **facts, const struct question *question);
 
 /* Opens the connection, and measures on it. */
 bool check_contact_measure(struct visit *visit);
@@ -93,10 +36,9 @@ void check_contact_end(struct visit *visit);
  * cluster, the locks must belong to it; their keys are not touched. */
 bool check_contact_writes(struct visit *visit);
 
-/* Pure. By the sample that knows best. */
-struct check_offset check_contact_offset(const struct check_samples *samples);
-/* Pure. By how much the clock was stepped between two samples, beyond doubt. */
-int64_t check_contact_step(const struct check_samples *samples);
+/* Pure. Adds a probe. The time is that of the server's clock; -1: not known. */
+void check_contact_note(struct clock *clock, int64_t sent_us, int64_t took_us,
+    int64_t time_us);
 
 /* --- check_server.c: what a server says of itself ----------------------- */
 
@@ -140,7 +82,7 @@ void check_fleet_sentinels(struct visit *pattern,
 
 /* Several servers (Redlock): whether they are independent of each other, and
  * whose votes count now. Adds nothing for a single one. */
-void check_fleet_servers(const struct check_identity *identities, size_t count,
+void check_fleet_servers(struct identity *identities, size_t count,
     const struct opts *opts, struct findings *findings);
 
 /* --- check_host.c: this host -------------------------------------------- */

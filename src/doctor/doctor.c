@@ -13,9 +13,8 @@ struct doctor {
 	const struct opts *opts;
 	struct loop *loop;
 	struct findings findings;
-	size_t printed;
 	/* The servers that have replied; of a cluster, the last node. */
-	struct check_identity identities[OPTS_SERVERS_MAX];
+	struct identity identities[OPTS_SERVERS_MAX];
 	size_t known;
 	struct visit visit; /* the present one */
 };
@@ -24,8 +23,7 @@ static void
 print_new(struct doctor *doctor)
 {
 	if (!doctor->opts->json)
-		findings_print(&doctor->findings, doctor->printed);
-	doctor->printed = doctor->findings.count;
+		findings_print_new(&doctor->findings);
 }
 
 /* --- servers ---------------------------------------------------------- */
@@ -67,7 +65,7 @@ examine_endpoint(struct doctor *doctor, const struct endpoint *endpoint)
 	    .scratch = scratch};
 	doctor->findings.subject = endpoint->label;
 	if (endpoint->is_default)
-		rows_judge("default", FINDING_OK, NULL, &doctor->findings);
+		rows_judge("default", NULL, &doctor->findings);
 	if (endpoint->master != NULL)
 		check_fleet_sentinels(visit, endpoint);
 	enquiry_begin(&visit->enquiry, endpoint, scratch);
@@ -80,12 +78,13 @@ examine_endpoint(struct doctor *doctor, const struct endpoint *endpoint)
 			enquiry_visit_nodes(&visit->enquiry, examine_primary,
 			    doctor);
 	}
-	if (visit->identity.label != NULL) {
-		visit->identity.label = endpoint->label;
+	if (visit->identity.facts != NULL) {
+		rows_put(&visit->identity.facts, "server:%s\n",
+		    endpoint->label);
 		doctor->identities[doctor->known++] = visit->identity;
 	}
 	print_new(doctor);
-	enquiry_end(&visit->enquiry);
+	visit_end(visit);
 	free(visit->known);
 	free(scratch);
 }
@@ -140,6 +139,8 @@ doctor(const struct opts *opts, struct loop *loop)
 		findings_print_json(findings, status);
 	else
 		findings_print_summary(findings);
+	for (size_t i = 0; i < doctor.known; i++)
+		free(doctor.identities[i].facts);
 	findings_fini(findings);
 	if (!ferror(stdout) && fflush(stdout) == 0)
 		return status;

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "base/escape.h"
-#include "base/json.h"
 #include "base/mem.h"
+#include "base/row.h"
 #include "base/tty.h"
 
 enum { SEVERITY_WIDTH = 9, CHECK_WIDTH = 18 };
@@ -86,19 +86,21 @@ put_escaped(const char *text, const char *end)
 }
 
 void
-findings_print(const struct findings *findings, size_t from)
+findings_print_new(struct findings *findings)
 {
 	const char *refused = getenv("NO_COLOR"), *subject = NULL;
 	bool colour = tty_find_obstacle(STDOUT_FILENO) == NULL &&
 		      (refused == NULL || *refused == '\0');
 
-	for (size_t i = from; i < findings->count; i++) {
-		const struct finding *finding = &findings->list[i];
+	for (; findings->printed < findings->count; findings->printed++) {
+		const struct finding *finding =
+		    &findings->list[findings->printed];
 		const char *name = severities[finding->severity].name;
 
 		if (subject == NULL || strcmp(subject, finding->subject) != 0) {
 			subject = finding->subject;
-			printf("%s%s", i > 0 ? "\n" : "", colour ? BOLD : "");
+			printf("%s%s", findings->printed > 0 ? "\n" : "",
+			    colour ? BOLD : "");
 			put_escaped(subject, colour ? PLAIN : "");
 		}
 		printf("  %s%s%s%*s%-*s ",
@@ -151,31 +153,33 @@ void
 findings_print_json(const struct findings *findings, int status)
 {
 	const size_t *counts = findings->counts;
-	const char *separator = "";
+	struct row row = {.out = stdout};
 
-	fputs("{\"findings\":[", stdout);
+	row_open(&row, "", '{');
+	row_open(&row, "findings", '[');
 	for (size_t i = 0; i < findings->count; i++) {
 		const struct finding *finding = &findings->list[i];
 
-		printf("%s{\"subject\":", i > 0 ? "," : "");
-		json_string(stdout, finding->subject, JSON_WHOLE);
-		json_text(stdout, "check", finding->check);
-		json_text(stdout, "severity",
+		row_open(&row, "", '{');
+		row_string(&row, "subject", finding->subject);
+		row_string(&row, "check", finding->check);
+		row_string(&row, "severity",
 		    severities[finding->severity].name);
-		json_text(stdout, "text", finding->text);
-		json_text_if_any(stdout, "remedy", finding->remedy);
-		putchar('}');
+		row_string(&row, "text", finding->text);
+		row_text(&row, NULL, "remedy", finding->remedy);
+		row_close(&row, '}');
 	}
-	printf("],\"errors\":%zu,\"warnings\":%zu,\"notes\":%zu,"
-	       "\"unknown\":[",
-	    counts[FINDING_ERROR], counts[FINDING_WARNING],
-	    counts[FINDING_NOTE]);
+	row_close(&row, ']');
+	row_number(&row, NULL, "errors", true, (int64_t)counts[FINDING_ERROR]);
+	row_number(&row, NULL, "warnings", true,
+	    (int64_t)counts[FINDING_WARNING]);
+	row_number(&row, NULL, "notes", true, (int64_t)counts[FINDING_NOTE]);
+	row_open(&row, "unknown", '[');
 	for (size_t i = 0; i < findings->count; i++)
-		if (findings->list[i].is_unknown) {
-			fputs(separator, stdout);
-			json_string(stdout, findings->list[i].check,
-			    JSON_WHOLE);
-			separator = ",";
-		}
-	printf("],\"status\":%d}\n", status);
+		if (findings->list[i].is_unknown)
+			row_string(&row, "", findings->list[i].check);
+	row_close(&row, ']');
+	row_number(&row, NULL, "status", true, status);
+	row_close(&row, '}');
+	putchar('\n');
 }

@@ -29,9 +29,10 @@ struct finding {
 
 struct findings {
 	struct finding *list;
-	size_t count;
+	size_t count, printed;
 	size_t counts[FINDINGS]; /* of each severity; checks that are unknown */
 	const char *subject;	 /* of those that are added, to be set before */
+	int least;		 /* what is less grave is not added */
 };
 
 /* Adds a row with a remedy, which may be empty. Dies when memory is out. */
@@ -41,8 +42,8 @@ void findings_add(struct findings *findings, int severity, const char *check,
 /* The status of the first error from that index on, or 0. */
 int findings_status(const struct findings *findings, size_t from);
 
-/* Prints those from that index on, below their subjects; */
-void findings_print(const struct findings *findings, size_t from);
+/* Prints those that are not printed yet, below their subjects; */
+void findings_print_new(struct findings *findings);
 /* at the end, how many there are, and what was not checked; */
 void findings_print_summary(const struct findings *findings);
 /* or all of it as JSON. ferror(3) on stdout shows a failure. */

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "doctor/ask.h"
+#include "doctor/visit.h"
 #include "lock/claim.h"
 #include "lock/config.h"
 
@@ -21,40 +21,40 @@
  * EVALSHA while the server knows the scripts. */
 /* clang-format off */
 #define NEEDS_COMMAND_LIST(X) \
-	X(SET, "set", "SET|" ASK_KEY "||PX|" NEEDS_LIFE_MS, CREATES) \
+	X(SET, "set", "SET|" VISIT_KEY "||PX|" NEEDS_LIFE_MS, CREATES) \
 	X(SCRIPTS, "eval", "", PLAIN) \
-	X(EVAL, "eval", "EVAL|return 1|1|" ASK_KEY, DIRECT) \
-	X(EVALSHA, "evalsha", "EVALSHA|0|1|" ASK_KEY, DIRECT) \
+	X(EVAL, "eval", "EVAL|return 1|1|" VISIT_KEY, DIRECT) \
+	X(EVALSHA, "evalsha", "EVALSHA|0|1|" VISIT_KEY, DIRECT) \
 	X(TIME, "time", "TIME", PLAIN) \
-	X(GET, "get", "GET|" ASK_KEY, PLAIN) \
-	X(PTTL, "pttl", "PTTL|" ASK_KEY, PLAIN) \
-	X(HMGET, "hmget", "HMGET|" ASK_KEY "|f", PLAIN) \
-	X(HSET, "hset", "HSET|" ASK_KEY "|f|v|a field without value", PLAIN) \
-	X(HDEL, "hdel", "HDEL|" ASK_KEY "|f", PLAIN) \
-	X(PEXPIRE, "pexpire", "PEXPIRE|" ASK_KEY "|" NEEDS_LIFE_MS, PLAIN) \
-	X(ZRANGE, "zrange", "ZRANGE|" ASK_KEY "|0|0", PLAIN) \
-	X(ZSCORE, "zscore", "ZSCORE|" ASK_KEY "|m", PLAIN) \
-	X(ZRANK, "zrank", "ZRANK|" ASK_KEY "|m", PLAIN) \
-	X(ZCOUNT, "zcount", "ZCOUNT|" ASK_KEY "|0|0", PLAIN) \
-	X(ZCARD, "zcard", "ZCARD|" ASK_KEY, PLAIN) \
-	X(ZADD, "zadd", "ZADD|" ASK_KEY "|XX|1|m", PLAIN) \
-	X(ZREM, "zrem", "ZREM|" ASK_KEY "|m", PLAIN) \
+	X(GET, "get", "GET|" VISIT_KEY, PLAIN) \
+	X(PTTL, "pttl", "PTTL|" VISIT_KEY, PLAIN) \
+	X(HMGET, "hmget", "HMGET|" VISIT_KEY "|f", PLAIN) \
+	X(HSET, "hset", "HSET|" VISIT_KEY "|f|v|a field without value", PLAIN) \
+	X(HDEL, "hdel", "HDEL|" VISIT_KEY "|f", PLAIN) \
+	X(PEXPIRE, "pexpire", "PEXPIRE|" VISIT_KEY "|" NEEDS_LIFE_MS, PLAIN) \
+	X(ZRANGE, "zrange", "ZRANGE|" VISIT_KEY "|0|0", PLAIN) \
+	X(ZSCORE, "zscore", "ZSCORE|" VISIT_KEY "|m", PLAIN) \
+	X(ZRANK, "zrank", "ZRANK|" VISIT_KEY "|m", PLAIN) \
+	X(ZCOUNT, "zcount", "ZCOUNT|" VISIT_KEY "|0|0", PLAIN) \
+	X(ZCARD, "zcard", "ZCARD|" VISIT_KEY, PLAIN) \
+	X(ZADD, "zadd", "ZADD|" VISIT_KEY "|XX|1|m", PLAIN) \
+	X(ZREM, "zrem", "ZREM|" VISIT_KEY "|m", PLAIN) \
 	X(ZRANGEBYSCORE, "zrangebyscore", \
-	    "ZRANGEBYSCORE|" ASK_KEY "|0|0", PLAIN) \
+	    "ZRANGEBYSCORE|" VISIT_KEY "|0|0", PLAIN) \
 	X(ZREMRANGEBYSCORE, "zremrangebyscore", \
-	    "ZREMRANGEBYSCORE|" ASK_KEY "|0|0", PLAIN) \
-	X(EXISTS, "exists", "EXISTS|" ASK_KEY, PLAIN) \
-	X(HKEYS, "hkeys", "HKEYS|" ASK_KEY, PLAIN) \
-	X(SADD, "sadd", "SADD|" ASK_KEY "|m", CREATES) \
-	X(SREM, "srem", "SREM|" ASK_KEY "|m", PLAIN) \
-	X(SMEMBERS, "smembers", "SMEMBERS|" ASK_KEY, PLAIN) \
-	X(LPUSH, "lpush", "LPUSH|" ASK_KEY "|e", CREATES) \
-	X(LTRIM, "ltrim", "LTRIM|" ASK_KEY "|0|9", PLAIN) \
-	X(LRANGE, "lrange", "LRANGE|" ASK_KEY "|0|0", PLAIN) \
-	X(LREM, "lrem", "LREM|" ASK_KEY "|0|e", PLAIN) \
-	X(TYPE, "type", "TYPE|" ASK_KEY, PLAIN) \
-	X(RPUSH, "rpush", "RPUSH|" ASK_KEY "|e", CREATES) \
-	X(BLPOP, "blpop", "BLPOP|" ASK_KEY "|0.01", SUCCEEDS) \
+	    "ZREMRANGEBYSCORE|" VISIT_KEY "|0|0", PLAIN) \
+	X(EXISTS, "exists", "EXISTS|" VISIT_KEY, PLAIN) \
+	X(HKEYS, "hkeys", "HKEYS|" VISIT_KEY, PLAIN) \
+	X(SADD, "sadd", "SADD|" VISIT_KEY "|m", CREATES) \
+	X(SREM, "srem", "SREM|" VISIT_KEY "|m", PLAIN) \
+	X(SMEMBERS, "smembers", "SMEMBERS|" VISIT_KEY, PLAIN) \
+	X(LPUSH, "lpush", "LPUSH|" VISIT_KEY "|e", CREATES) \
+	X(LTRIM, "ltrim", "LTRIM|" VISIT_KEY "|0|9", PLAIN) \
+	X(LRANGE, "lrange", "LRANGE|" VISIT_KEY "|0|0", PLAIN) \
+	X(LREM, "lrem", "LREM|" VISIT_KEY "|0|e", PLAIN) \
+	X(TYPE, "type", "TYPE|" VISIT_KEY, PLAIN) \
+	X(RPUSH, "rpush", "RPUSH|" VISIT_KEY "|e", CREATES) \
+	X(BLPOP, "blpop", "BLPOP|" VISIT_KEY "|0.01", SUCCEEDS) \
 	X(SETNAME, "client|setname", "CLIENT|SETNAME|rlockrun:doctor", SUCCEEDS) \
 	X(SCAN, "scan", "SCAN|0|COUNT|1", SUCCEEDS) \
 	X(WAIT, "wait", "WAIT|0|1", SUCCEEDS) \
@@ -62,7 +62,7 @@
 	X(ASKING, "asking", "ASKING", DIRECT) \
 	X(CLUSTER_SLOTS, "cluster|slots", "CLUSTER|SLOTS", SUCCEEDS) \
 	X(INFO, "info", "INFO|server", SUCCEEDS) \
-	X(DEL, "del", "DEL|" ASK_KEY, PLAIN)
+	X(DEL, "del", "DEL|" VISIT_KEY, PLAIN)
 /* clang-format on */
 
 enum needs_trial {

@@ -34,37 +34,30 @@ rows_put_flag(char **facts, const char *name, bool is)
 		rows_put(facts, "%s:1\n", name);
 }
 
+/* Whether all terms are true. */
 static bool
-is_true(const char *term, const char *facts)
+applies(const struct judgement *row, const char *facts)
 {
-	bool negated = *term == '!';
-	const char *operand = term + strcspn(term, "=<");
-	char name[FACT_SIZE], value[FACT_SIZE];
-	bool is;
-
-	term += negated;
-	snprintf(name, sizeof(name), "%.*s", (int)(operand - term), term);
-	info_text(facts, name, value, sizeof(value));
-	if (*operand == '\0')
-		is = *value != '\0';
-	else if (*operand == '=')
-		is = strcmp(value, operand + 1) == 0;
-	else
-		is = isdigit((unsigned char)*value) &&
-		     strverscmp(value, operand + 1) < 0;
-	return is != negated;
-}
-
-static bool
-applies(const struct row *row, const char *facts)
-{
-	char terms[sizeof(row->condition)], *rest = terms;
-	const char *term;
+	char terms[sizeof(row->condition)], *rest = terms, *term;
+	char value[FACT_SIZE];
 
 	memcpy(terms, row->condition, sizeof(terms));
-	while ((term = strsep(&rest, " ")) != NULL)
-		if (*term != '\0' && !is_true(term, facts))
+	while ((term = strsep(&rest, " ")) != NULL && *term != '\0') {
+		bool negated = *term == '!', is;
+		char *operand = term + strcspn(term, "=<"), sign = *operand;
+
+		*operand = '\0';
+		info_text(facts, term + negated, value, sizeof(value));
+		if (sign == '\0')
+			is = *value != '\0';
+		else if (sign == '=')
+			is = strcmp(value, operand + 1) == 0;
+		else
+			is = isdigit((unsigned char)*value) &&
+			     strverscmp(value, operand + 1) < 0;
+		if (is == negated)
 			return false;
+	}
 	return true;
 }
 
@@ -85,10 +78,9 @@ find_fact(void *arg, const char *name, bool *many)
 }
 
 size_t
-rows_judge(const char *about, int severity, const char *facts,
-    struct findings *findings)
+rows_judge(const char *about, const char *facts, struct findings *findings)
 {
-	const struct row *row = rows_table;
+	const struct judgement *row = rows_table;
 	struct known known = {.facts = facts};
 	const char *judged = "";
 	size_t added = 0;
@@ -101,7 +93,7 @@ rows_judge(const char *about, int severity, const char *facts,
 		if (strcmp(row->check, judged) == 0 || !applies(row, facts))
 			continue;
 		judged = row->check;
-		if (row->severity < severity)
+		if (row->severity < findings->least)
 			continue;
 		template_fill(row->text, find_fact, &known, text, sizeof(text));
 		template_fill(row->remedy, find_fact, &known, remedy,

@@ -11,7 +11,7 @@
 
 /* Without pointers, which the loader would have to adjust at the start of each
  * run. */
-struct row {
+struct judgement {
 	/* Empty: the text is what the rows that follow are about. */
 	char check[17];
 	unsigned char severity; /* or a status */
@@ -19,12 +19,12 @@ struct row {
 	 * "name=value" and "name<number", which a version may be, too; '!'
 	 * negates. */
 	char condition[130];
-	/* Templates: {name} is its value. The remedy may be empty. */
+	/* Templates of base/template.h. The remedy may be empty. */
 	char text[144];
 	char remedy[200];
 };
 /* Ends with a heading without a text. */
-extern const struct row rows_table[];
+extern const struct judgement rows_table[];
 
 /* Appends facts, such as "name:%s\n", to a text that is to be freed, or that is
  * NULL so far. */
@@ -33,9 +33,10 @@ void rows_put(char **facts, const char *format, ...)
 /* One that is there, or is not. */
 void rows_put_flag(char **facts, const char *name, bool is);
 
-/* Adds, of each check about that, the first row that applies, if it is of that
- * severity or graver. Rows of one check stand together. Returns how many. */
-size_t rows_judge(const char *about, int severity, const char *facts,
+/* Adds, of each check about that, the first row that applies, unless it is less
+ * grave than the findings want. Rows of one check stand together. Returns how
+ * many. */
+size_t rows_judge(const char *about, const char *facts,
     struct findings *findings);
 
 #endif

@@ -8,9 +8,9 @@
 	"ttl is {ttl} s"
 #define REPAIR "redis-cli --cluster check HOST:PORT"
 #define FEWER "{spare} of {servers} servers may fail, as with one server fewer"
-#define YOUNG                                                           \
-	"{server} has started {uptime} s ago: it abstains for another " \
-	"{left} s"
+#define YOUNG                                                              \
+	"{server} has started {uptime_in_seconds} s ago: it abstains for " \
+	"another {abstains_s} s"
 #define YOUNGER \
 	"wait; or --min-uptime 0, if all servers store each write at once"
 #define SET(setting, value)                                                   \
@@ -36,7 +36,7 @@
 	"create it, permit this user to write there, or use another place"
 
 /* clang-format off */
-const struct row rows_table[] = {
+const struct judgement rows_table[] = {
 	/* --- reaching a server ------------------------------------------ */
 
 	{.text = "default"},
@@ -50,10 +50,8 @@ const struct row rows_table[] = {
 
 	{.text = "tls"},
 	{"tls", FINDING_OK, "tls", "{protocol}, {cipher}", ""},
-	{"tls", FINDING_NOTE, "plain has_password",
-	    "the connection is not encrypted, nor is the password",
-	    "rediss:// in place of redis://, if the server can"},
-	{"tls", FINDING_NOTE, "plain", "the connection is not encrypted",
+	{"tls", FINDING_NOTE, "plain",
+	    "the connection is not encrypted[, nor is the {secret}]",
 	    "rediss:// in place of redis://, if the server can"},
 
 	{.text = "certificate"},
@@ -62,10 +60,8 @@ const struct row rows_table[] = {
 	{"certificate", FINDING_WARNING, "days<1",
 	    "{whose} expires within a day: then no run gets a lock",
 	    "renew it"},
-	{"certificate", FINDING_WARNING, "days<2",
-	    "{whose} expires in 1 day: then no run gets a lock", "renew it"},
 	{"certificate", FINDING_WARNING, "days<14",
-	    "{whose} expires in {days} days: then no run gets a lock",
+	    "{whose} expires in {days} day<|s>: then no run gets a lock",
 	    "renew it"},
 	{"certificate", FINDING_OK, "",
 	    "{whose} is valid for {days} days", ""},
@@ -100,17 +96,18 @@ const struct row rows_table[] = {
 
 	{.text = "slots"},
 	{"slots", FINDING_UNKNOWN, "see",
-	    "the server does not say which slots are served{why}", "{see}"},
+	    "the server does not say which slots are served[: {why}]", "{see}"},
 	{"slots", EXITCODE_UNAVAILABLE, "!cluster_state=ok",
 	    "the cluster is down: {missing} slots have no owner, the owners "
 	    "of {failing} have failed", REPAIR},
-	{"slots", FINDING_WARNING, "gaps",
+	{"slots", FINDING_OK, "missing=0 silent=0",
+	    "all 16384 are served", ""},
+	{"slots", FINDING_WARNING, "",
 	    "{missing} slots have no owner, the owners of {silent} have "
 	    "failed or do not answer: their locks are out of reach", REPAIR},
-	{"slots", FINDING_OK, "", "all 16384 are served", ""},
 	{.text = "nodes"},
 	{"primaries", FINDING_UNKNOWN, "",
-	    "the nodes are not known, so they are not examined{why}", "{see}"},
+	    "the nodes are not known, so they are not examined[: {why}]", "{see}"},
 
 	/* What one sentinel says of the primary, and of the others. */
 	{.text = "sentinel"},
@@ -135,12 +132,12 @@ const struct row rows_table[] = {
 	    "check the primary, and the network between them"},
 	{.text = "sentinel quorum"},
 	{"sentinels", FINDING_WARNING, "no_quorum",
-	    "{sentinel}: {no_quorum}", "start the missing sentinels: until "
+	    "{sentinel}: {quorum}", "start the missing sentinels: until "
 	    "then nothing replaces a primary that dies"},
-	{"sentinels", FINDING_UNKNOWN, "no_answer denied",
+	{"sentinels", FINDING_UNKNOWN, "!failure !quorum=yes denied",
 	    "{sentinel}: it does not say whether it has a quorum",
 	    "permit +sentinel"},
-	{"sentinels", FINDING_UNKNOWN, "no_answer",
+	{"sentinels", FINDING_UNKNOWN, "!failure !quorum=yes",
 	    "{sentinel}: it does not say whether it has a quorum",
 	    "use a sentinel that knows CKQUORUM"},
 	/* All of them, and those that the URL names. */
@@ -165,7 +162,7 @@ const struct row rows_table[] = {
 	    "{server} does not say its run_id", "permit +info"},
 	{"clocks", FINDING_UNKNOWN, "!time",
 	    "{server} does not say its time", "permit +time"},
-	{"uptime", FINDING_UNKNOWN, "!uptime",
+	{"uptime", FINDING_UNKNOWN, "!uptime_in_seconds",
 	    "{server} does not say its uptime", "permit +info"},
 	/* whether two of them are alike, */
 	{.text = "pair"},
@@ -180,8 +177,8 @@ const struct row rows_table[] = {
 	    "those of {a} and {b} differ by {apart} s", "keep them by NTP"},
 	/* whether the vote of one counts, */
 	{.text = "voter age"},
-	{"uptime", FINDING_WARNING, "left enough", YOUNG, YOUNGER},
-	{"uptime", EXITCODE_UNAVAILABLE, "left", YOUNG, YOUNGER},
+	{"uptime", FINDING_WARNING, "abstains_s enough", YOUNG, YOUNGER},
+	{"uptime", EXITCODE_UNAVAILABLE, "abstains_s", YOUNG, YOUNGER},
 	/* and what no check of them has found. */
 	{.text = "voters"},
 	{"same-host", FINDING_OK, "!same-server !same-host",

@@ -197,32 +197,33 @@ enquiry_forget_nodes(struct enquiry *enquiry)
 	enquiry->node_count = 0;
 }
 
-bool
-enquiry_has_node(const struct enquiry *enquiry, const struct cluster_node *node)
+int
+enquiry_find_node(const struct enquiry *enquiry,
+    const struct cluster_node *node)
 {
 	for (int i = 0; i < enquiry->node_count; i++)
 		if (enquiry->nodes[i].endpoint.port == node->port &&
 		    (*node->host == '\0' ||
 			strcmp(enquiry->nodes[i].host, node->host) == 0))
-			return true;
-	return false;
+			return i;
+	return -1;
 }
 
-static void
-fill_node(const struct enquiry *enquiry, struct enquiry_node *node,
-    const struct cluster_node *primary)
+void
+enquiry_find_node(struct enquiry_node *node, const struct endpoint *from,
+    int port, const char *name)
 {
-	memcpy(node->host, primary->host, sizeof(node->host));
-	node->endpoint = *enquiry->endpoint;
+	node->endpoint = *from;
+	node->endpoint.transport = URL_TCP;
+	node->endpoint.master = NULL;
 	node->endpoint.cluster = false;
 	node->endpoint.hosts = NULL;
 	node->endpoint.host_count = 0;
 	node->endpoint.host = node->host;
-	node->endpoint.port = primary->port;
+	node->endpoint.port = port;
 	node->endpoint.label = node->label;
-	endpoint_describe(&node->endpoint, "cluster", node->label,
+	endpoint_describe(&node->endpoint, name, node->label,
 	    sizeof(node->label));
-	node->server = connect_to(enquiry, &node->endpoint, NULL);
 }
 
 bool
@@ -239,13 +240,21 @@ enquiry_set_nodes(struct enquiry *enquiry, const struct value *slots)
 	if (count == -1)
 		return false;
 	for (int i = 0; same && i < count; i++)
-		same = enquiry_has_node(enquiry, &primaries[i]);
+		same = enquiry_find_node(enquiry, &primaries[i]) != -1;
 	if (!same) {
 		enquiry_forget_nodes(enquiry);
 		enquiry->nodes =
 		    mem_alloc((size_t)count * sizeof(*enquiry->nodes));
-		for (int i = 0; i < count; i++)
-			fill_node(enquiry, &enquiry->nodes[i], &primaries[i]);
+		for (int i = 0; i < count; i++) {
+			struct enquiry_node *node = &enquiry->nodes[i];
+
+			memcpy(node->host, primaries[i].host,
+			    sizeof(node->host));
+			enquiry_find_node(node, enquiry->endpoint,
+			    primaries[i].port, "cluster");
+			node->server =
+			    connect_to(enquiry, &node->endpoint, NULL);
+		}
 		enquiry->node_count = count;
 	}
 	free(primaries);
@@ -260,10 +269,12 @@ enquiry_visit_nodes(struct enquiry *enquiry, void (*visit)(void *arg),
 	struct way *server = enquiry->server;
 
 	for (int i = 0; i < enquiry->node_count; i++) {
+		enquiry->node = i;
 		enquiry->endpoint = &enquiry->nodes[i].endpoint;
 		enquiry->server = enquiry->nodes[i].server;
 		visit(arg);
 	}
+	enquiry->node = 0;
 	enquiry->endpoint = endpoint;
 	enquiry->server = server;
 }

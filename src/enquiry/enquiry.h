@@ -51,7 +51,7 @@ struct question {
 
 #define QUESTION_WORDS(...) ((const char *[]){__VA_ARGS__, NULL})
 
-/* A primary of a cluster. */
+/* A server that was found: a primary of a cluster, or a replica. */
 struct enquiry_node {
 	struct endpoint endpoint; /* a plain one, with the login of the URL */
 	struct way *server;
@@ -71,6 +71,7 @@ struct enquiry {
 	struct loop_timer timer; /* only wakes the loop */
 	struct enquiry_node *nodes;
 	int node_count;
+	int node; /* the one that is visited; 0: none is */
 };
 
 /* Connects when something is asked. The key: see server_new. */
@@ -95,13 +96,18 @@ void enquiry_forget(struct question *questions, size_t count);
 /* Lets the loop turn until that time. */
 void enquiry_sleep(struct enquiry *enquiry, int64_t until);
 
+/* Sets the endpoint of a node at its host and that port, with the login of the
+ * URL. The label has the name of what it was found in. */
+void enquiry_find_node(struct enquiry_node *node, const struct endpoint *from,
+    int port, const char *name);
+
 /* The primaries in an answer to CLUSTER SLOTS become the nodes, and stay
  * connected as long as they are the same. False if it is no such answer. */
 bool enquiry_set_nodes(struct enquiry *enquiry, const struct value *slots);
 void enquiry_forget_nodes(struct enquiry *enquiry);
-/* Whether it is one of the nodes. An empty host is any: that of the server
+/* Which of the nodes it is, or -1. An empty host is any: that of the server
  * that sent a redirect. */
-bool enquiry_has_node(const struct enquiry *enquiry,
+int enquiry_find_node(const struct enquiry *enquiry,
     const struct cluster_node *node);
 
 /* Calls visit for each of the nodes, which is the one that is asked

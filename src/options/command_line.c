@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/duration.h"
 #include "base/mem.h"
-#include "base/num.h"
 #include "options/nearest.h"
 
 /* What getopt_long returns for long options: this and up. */
@@ -82,8 +82,6 @@ refuse_long(struct settings *settings, const char *word)
 	enum option_id id = OPT_KEY;
 	size_t count;
 	char *list = nearest_list(name + strlen("--"), &count, &id);
-	const char *meant =
-	    count == 0 ? nearest_long(name + strlen("--"), &id) : NULL;
 
 	if (count > 1)
 		settings_refuse(settings, id, "ambiguous option %s (%s)", name,
@@ -91,9 +89,6 @@ refuse_long(struct settings *settings, const char *word)
 	else if (count == 1)
 		settings_refuse(settings, id,
 		    "unknown option %s (did you mean %s?)", name, list);
-	else if (meant != NULL)
-		settings_refuse(settings, id,
-		    "unknown option %s (did you mean --%s?)", name, meant);
 	else
 		settings_refuse(settings, id, "unknown option %s", name);
 	free(list);
@@ -160,7 +155,7 @@ refuse_bundle(struct settings *settings, int given, const char *word)
 {
 	char *name = mem_printf("%.*s", (int)strcspn(word, "="), word);
 	enum option_id id = OPT_KEY;
-	const char *meant = nearest_long(name + strlen("-"), &id);
+	const char *meant = nearest_name(name + strlen("-"), false, &id);
 
 	if (meant != NULL && strcmp(meant, name + strlen("-")) == 0)
 		settings_refuse(settings, id,
@@ -185,7 +180,7 @@ add_glob(struct settings *settings, char **argv)
 		return false;
 	/* An argument that may be left out is never the next word. */
 	if (strncmp(before, "--wat", strlen("--wat")) == 0 &&
-	    strchr(before, '=') == NULL && num_duration(word, &ms) == 0)
+	    strchr(before, '=') == NULL && duration_parse(word, &ms) == 0)
 		settings_refuse(settings, OPT_WATCH,
 		    "'%s' after --watch is a GLOB (--watch=%s, or the GLOB "
 		    "first)",

@@ -2,38 +2,108 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "options/conf_access.h"
 
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
 
 enum { FILE_SIZE_MAX = 1024 * 1024 };
 
+/* By which a user is shown whom this namespace does not know: the default of
+ * /proc/sys/kernel/overflowuid. */
+enum { OVERFLOW_UID = 65534 };
+
 /* Of /dev/null: devices.txt in the documentation of Linux. */
 enum { NULL_MAJOR = 1, NULL_MINOR = 3 };
 
-/* --- the file --------------------------------------------------------- */
+/* --- who else may write to it, or read it ------------------------------ */
 
-static const char *
-conf_file_mistake(const struct conf *conf, bool optional)
+/* Whether the root of the namespace around this one has a number here, as in
+ * the first of all. user_namespaces(7): a line has the first number here, the
+ * first one outside, and how many there are. */
+static bool
+knows_outer_root(void)
 {
-	const struct stat *status = &conf->status;
+	FILE *file = fopen("/proc/self/uid_map", "re");
+	char line[128], *rest;
+	bool known = file == NULL;
 
-	if (S_ISDIR(status->st_mode))
-		return "a directory";
-	if (!S_ISREG(status->st_mode) &&
-	    (optional || !S_ISFIFO(status->st_mode)))
-		return optional ? "not a regular file"
-				: "neither a regular file nor a pipe";
-	if (status->st_size > FILE_SIZE_MAX)
-		return "larger than 1 MB";
-	return conf_access_mistake(conf->place.file, status);
+	while (!known && fgets(line, sizeof(line), file) != NULL) {
+		const char *outside;
+
+		strtok_r(line, " \n", &rest);
+		outside = strtok_r(NULL, " \n", &rest);
+		known = outside == NULL || strcmp(outside, "0") == 0;
+	}
+	if (file != NULL)
+		fclose(file);
+	return known;
 }
+
+/* In a user namespace, as of a container without root, the owner of the host's
+ * file is one of those whom it does not know. Nobody else can be, if nobody
+ * else can write to /etc. A link could lead elsewhere. */
+static bool
+is_of_outer_root(const char *path, const struct stat *status)
+{
+	struct stat named, folder;
+
+	if (strcmp(path, CONF_OF_THE_HOST) != 0 || knows_outer_root())
+		return false;
+	return status->st_uid == OVERFLOW_UID && lstat(path, &named) == 0 &&
+	       named.st_dev == status->st_dev &&
+	       named.st_ino == status->st_ino && stat("/etc", &folder) == 0 &&
+	       (folder.st_uid == 0 || folder.st_uid == geteuid() ||
+		   folder.st_uid == OVERFLOW_UID) &&
+	       (folder.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+/* Many systems give each user a group of the same name and umask 002. As sshd
+ * does, such a group counts as its user, if it has no other members. */
+static bool
+is_private_group(const struct stat *status)
+{
+	const struct passwd *user = getpwuid(status->st_uid);
+	const struct group *group = getgrgid(status->st_gid);
+	bool is_shared = false;
+
+	if (user == NULL || group == NULL ||
+	    strcmp(user->pw_name, group->gr_name) != 0)
+		return false;
+	for (char **member = group->gr_mem; *member != NULL; member++)
+		if (strcmp(*member, user->pw_name) != 0)
+			return false;
+	/* It may be the first group of others, which does not list these. */
+	setpwent();
+	while (!is_shared && (user = getpwent()) != NULL)
+		is_shared = user->pw_gid == status->st_gid &&
+			    user->pw_uid != status->st_uid;
+	endpwent();
+	return !is_shared;
+}
+
+/* The group is looked up only if that decides: it may take a server. */
+static bool
+can_others(const struct stat *status, mode_t group, mode_t others)
+{
+	return (status->st_mode & others) != 0 ||
+	       ((status->st_mode & group) != 0 && !is_private_group(status));
+}
+
+bool
+conf_is_readable(const struct conf *conf)
+{
+	return can_others(&conf->status, S_IRGRP, S_IROTH);
+}
+
+/* --- the file --------------------------------------------------------- */
 
 /* At most so many bytes. A pipe gives them in parts. */
 static int
@@ -49,6 +119,27 @@ read_text(struct conf *conf, int fd, size_t size)
 		conf->length += (size_t)part;
 	} while (part > 0 && conf->length < size);
 	return 0;
+}
+
+static const char *
+find_mistake(const struct conf *conf, bool optional)
+{
+	const struct stat *status = &conf->status;
+
+	if (S_ISDIR(status->st_mode))
+		return "a directory";
+	if (!S_ISREG(status->st_mode) &&
+	    (optional || !S_ISFIFO(status->st_mode)))
+		return optional ? "not a regular file"
+				: "neither a regular file nor a pipe";
+	if (status->st_size > FILE_SIZE_MAX)
+		return "larger than 1 MB";
+	if (status->st_uid != 0 && status->st_uid != geteuid() &&
+	    !is_of_outer_root(conf->place.file, status))
+		return "belongs to another user";
+	if (can_others(status, S_IWGRP, S_IWOTH))
+		return "others can write to it (chmod go-w)";
+	return NULL;
 }
 
 /* A file that is replaced by renaming is always whole. One that is written in
@@ -68,7 +159,7 @@ read_conf(struct conf *conf, int fd, bool optional)
 		conf->text = mem_strdup("");
 		return NULL;
 	}
-	reason = conf_file_mistake(conf, optional);
+	reason = find_mistake(conf, optional);
 	if (reason != NULL)
 		return reason;
 	if (S_ISREG(status->st_mode))
@@ -85,10 +176,10 @@ read_conf(struct conf *conf, int fd, bool optional)
 }
 
 /* -1 without a reason if there is none, as in the folder of another user, which
- * HOME may still name. O_NOFOLLOW distinguishes a link to
- * nothing from no file, at no cost for those who have none. A pipe is waited
- * for if it was named: with O_NONBLOCK, one that nobody has opened yet would
- * look like an empty file. */
+ * HOME may still name. O_NOFOLLOW distinguishes a link to nothing from no file,
+ * at no cost for those who have none. A pipe is waited for if it was named:
+ * with O_NONBLOCK, one that nobody has opened yet would look like an empty
+ * file. */
 static int
 open_conf(const char *path, bool optional, const char **reason)
 {

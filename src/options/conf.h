@@ -10,6 +10,10 @@
 
 #include "options/settings.h"
 
+/* The only file that may belong to a root whom we do not know: see
+ * is_of_outer_root. */
+#define CONF_OF_THE_HOST "/etc/rlockrun.conf"
+
 enum conf_item {
 	CONF_END,
 	CONF_HEADING, /* a section begins */
@@ -30,12 +34,16 @@ struct conf {
 	const char *mistake;	  /* quotes nothing of the text */
 };
 
-/* Reads the file. NULL, or the reason why it cannot be used; conf_access.h has
- * whose file it may be. /dev/null is an empty one. If it is optional, a file
- * that does not exist, or is in a folder that this user may not enter, is none;
- * but a link to nothing is a mistake, and so is a pipe. Otherwise a pipe is
- * waited for. The path must outlive it. It needs conf_close in each case. */
+/* Reads the file. NULL, or the reason why it cannot be used. Nobody else may
+ * write to it: it names the server and the commands of hooks. /dev/null is an
+ * empty one. If it is optional, a file that does not exist, or is in a folder
+ * that this user may not enter, is none; but a link to nothing is a mistake,
+ * and so is a pipe. Otherwise a pipe is waited for. The path must outlive it.
+ * It needs conf_close in each case. */
 const char *conf_open(struct conf *conf, const char *path, bool optional);
+
+/* Whether anybody may read it but root and its owner. */
+bool conf_is_readable(const struct conf *conf);
 
 /* For a text of another source: text and length are set. It is changed, with a
  * byte behind it. */

@@ -9,11 +9,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/secret.h"
-#include "options/conf_access.h"
 #include "options/edits.h"
 #include "options/nearest.h"
-
-#define OF_THE_USER "rlockrun.conf"
 
 enum { NAME_SIZE = 256 };
 
@@ -31,6 +28,8 @@ struct reading {
 	uint32_t locks;		 /* those that its section is for */
 	struct line *lines;	 /* the former ones, in this order */
 	size_t count;
+	int section;	     /* the last one: counted over all files */
+	size_t size;	     /* of all files */
 	const char *profile; /* the wanted one, until it is found, or NULL */
 	const char *near_profile;
 };
@@ -69,11 +68,13 @@ static void
 refuse_name(const struct reading *reading)
 {
 	const char *name = reading->conf->name;
-	const struct opts_row *row = nearest_option(name);
 	struct settings *settings = reading->settings;
 	const struct place *place = &reading->conf->place;
+	enum option_id id = OPT_KEY;
+	const char *near = nearest_name(name, true, &id);
+	const struct opts_row *row = &opts_table[id];
 
-	if (row == NULL)
+	if (near == NULL)
 		settings_fail_at(settings, place, "unknown name");
 	else if (*row->longs[0] == '\0')
 		settings_fail_at(settings, place,
@@ -104,21 +105,6 @@ find_option(const char *name)
 	return OPT_COUNT;
 }
 
-/* Where this section has set the option, or 0. */
-static int
-line_before(const struct reading *reading, enum option_id id)
-{
-	for (size_t i = reading->count; i > 0; i--) {
-		const struct line *line = &reading->lines[i - 1];
-
-		if (line->setting.place.section != reading->conf->place.section)
-			break;
-		if (line->id == id)
-			return line->setting.place.line;
-	}
-	return 0;
-}
-
 /* A line with a password. */
 static void
 refuse_exposed(const struct reading *reading)
@@ -126,8 +112,7 @@ refuse_exposed(const struct reading *reading)
 	const struct conf *conf = reading->conf;
 	const char *name = conf->name;
 
-	if (reading->settings->status != 0 ||
-	    !conf_access_is_readable(&conf->status))
+	if (reading->settings->status != 0 || !conf_is_readable(conf))
 		return;
 	if (password_file_is_mounted(conf->place.file, &conf->status))
 		log_warnx("%s:%d: %s has a password, and others can read the "
@@ -150,16 +135,20 @@ take_line(struct reading *reading)
 	    .text = conf->value,
 	    .origin = conf->origin,
 	    .place = conf->place};
-	int before;
 
 	if (id == OPT_COUNT) {
 		refuse_name(reading);
 		return;
 	}
-	before = id == OPT_HOOK ? 0 : line_before(reading, id);
-	if (before > 0)
-		settings_fail_at(settings, &conf->place,
-		    "%s is set in line %d already", conf->name, before);
+	for (size_t i = 0; i < reading->count; i++) {
+		const struct line *line = &reading->lines[i];
+
+		if (line->id == id && id != OPT_HOOK &&
+		    line->setting.place.section == conf->place.section)
+			settings_fail_at(settings, &conf->place,
+			    "%s is set in line %d already", conf->name,
+			    line->setting.place.line);
+	}
 	if (settings_try(settings, id, &setting)) {
 		secret_note();
 		refuse_exposed(reading);
@@ -173,62 +162,60 @@ take_line(struct reading *reading)
 /* --- a file ---------------------------------------------------------- */
 
 static void
-read_lines(struct reading *reading, struct conf *conf)
+read_file(struct conf_files *files, struct reading *reading, const char *path,
+    bool optional)
 {
-	enum conf_item item;
+	struct conf *conf = &files->files[files->count++];
+	struct settings *settings = reading->settings;
+	const char *reason = conf_open(conf, path, optional);
+	enum conf_item item = CONF_HEADING;
 
+	if (reason != NULL)
+		settings_fail_at(settings, &conf->place, "%s", reason);
+	if (conf->text == NULL)
+		return;
+	conf->place.section = ++reading->section;
+	reading->size += conf->length;
 	reading->conf = conf;
-	begin_section(reading);
-	do {
-		item = conf_next(conf);
+	for (; item != CONF_END && settings->status == 0;
+	     item = conf_next(conf)) {
 		if (item == CONF_HEADING)
 			begin_section(reading);
 		else if (item == CONF_VALUE)
 			take_line(reading);
 		else if (item == CONF_MISTAKE)
-			settings_fail_at(reading->settings, &conf->place, "%s",
+			settings_fail_at(settings, &conf->place, "%s",
 			    conf->mistake);
-	} while (item != CONF_END && reading->settings->status == 0);
-}
-
-static void
-open_one(struct conf_files *files, struct settings *settings, const char *path,
-    bool optional)
-{
-	struct conf *conf = &files->files[files->count++];
-	const char *reason = conf_open(conf, path, optional);
-
-	if (reason != NULL)
-		settings_fail_at(settings, &conf->place, "%s", reason);
+	}
+	reading->section = conf->place.section;
 }
 
 /* Those with a higher precedence come later. The environment is not that of the
  * user if this is a setuid program. XDG_CONFIG_HOME counts only if it is
  * absolute, as its specification says. */
 static void
-open_files(struct conf_files *files, struct settings *settings)
+read_files(struct conf_files *files, struct reading *reading)
 {
 	const char *folder = secure_getenv("XDG_CONFIG_HOME");
 	const char *home = secure_getenv("HOME");
-	const char *path = settings->opts->config;
+	const char *path = reading->settings->opts->config;
 
 	if (path != NULL && *path == '\0') {
-		settings_fail(settings, OPT_CONFIG,
+		settings_fail(reading->settings, OPT_CONFIG,
 		    "--config needs the name of a file, or none");
-		return;
+	} else if (path != NULL && strcmp(path, "none") != 0) {
+		read_file(files, reading, path, false);
+	} else if (path == NULL) {
+		read_file(files, reading, CONF_OF_THE_HOST, true);
+		if (folder != NULL && *folder == '/')
+			files->user_path =
+			    mem_printf("%s/rlockrun.conf", folder);
+		else if (home != NULL && *home == '/')
+			files->user_path =
+			    mem_printf("%s/.config/rlockrun.conf", home);
+		if (files->user_path != NULL)
+			read_file(files, reading, files->user_path, true);
 	}
-	if (path != NULL) {
-		if (strcmp(path, "none") != 0)
-			open_one(files, settings, path, false);
-		return;
-	}
-	open_one(files, settings, CONF_OF_THE_HOST, true);
-	if (folder != NULL && *folder == '/')
-		files->user_path = mem_printf("%s/" OF_THE_USER, folder);
-	else if (home != NULL && *home == '/')
-		files->user_path = mem_printf("%s/.config/" OF_THE_USER, home);
-	if (files->user_path != NULL)
-		open_one(files, settings, files->user_path, true);
 }
 
 /* --- all files ------------------------------------------------------- */
@@ -236,37 +223,53 @@ open_files(struct conf_files *files, struct settings *settings)
 static void
 check_profile(const struct reading *reading)
 {
-	char wanted[NAME_SIZE], near[NAME_SIZE];
+	const char *near_profile = reading->near_profile;
+	char wanted[NAME_SIZE], near[NAME_SIZE] = "";
 
 	if (reading->profile == NULL)
 		return;
 	escape_quote(reading->profile, wanted, sizeof(wanted));
-	if (reading->near_profile == NULL) {
-		settings_fail(reading->settings, OPT_PROFILE,
-		    "no configuration file has a profile %s", wanted);
-		return;
-	}
-	escape_quote(reading->near_profile, near, sizeof(near));
+	if (near_profile != NULL)
+		escape_quote(near_profile, near, sizeof(near));
 	settings_fail(reading->settings, OPT_PROFILE,
-	    "no configuration file has a profile %s (did you mean %s?)", wanted,
-	    near);
+	    "no configuration file has a profile %s%s%s%s", wanted,
+	    near_profile != NULL ? " (did you mean " : "", near,
+	    near_profile != NULL ? "?)" : "");
 }
 
-/* What holds for a lock: of the highest origin, the last line. NULL if no line
- * sets the option. */
-static const struct setting *
-setting_for(const struct reading *reading, enum option_id id, size_t lock)
+/* What holds for a lock: of the highest origin, in the last section, the first
+ * line. NULL if no line sets the option. */
+static const struct line *
+line_for(const struct reading *reading, enum option_id id, size_t lock)
 {
-	const struct setting *found = NULL;
+	const struct line *found = NULL;
 
 	for (size_t i = 0; i < reading->count; i++) {
 		const struct line *line = &reading->lines[i];
 
 		if (line->id == id && (line->locks >> lock & 1) != 0 &&
-		    (found == NULL || line->setting.origin >= found->origin))
-			found = &line->setting;
+		    (found == NULL ||
+			(line->setting.origin >= found->setting.origin &&
+			    line->setting.place.section !=
+				found->setting.place.section)))
+			found = line;
 	}
 	return found;
+}
+
+/* The next line of that section which sets the option: that of hooks, as others
+ * are set once. NULL if there is none. */
+static const struct line *
+next_line(const struct reading *reading, const struct line *line)
+{
+	const struct line *next = line + 1,
+			  *end = reading->lines + reading->count;
+
+	while (next < end &&
+	       (next->id != line->id ||
+		   next->setting.place.section != line->setting.place.section))
+		next++;
+	return next < end ? next : NULL;
 }
 
 /* The first lock has a setting of a [lock] section. */
@@ -274,74 +277,48 @@ static void
 refuse_difference(const struct reading *reading, enum option_id id, size_t one,
     size_t other)
 {
-	const struct place *place = &setting_for(reading, id, one)->place;
-	const struct setting *second = setting_for(reading, id, other);
+	const struct place *place = &line_for(reading, id, one)->setting.place,
+			   *second;
+	const struct line *line = line_for(reading, id, other);
 	const struct opts_key *keys = reading->settings->opts->keys;
 	const char *name = opts_table[id].longs[0];
-	char first_key[NAME_SIZE], second_key[NAME_SIZE], where[NAME_SIZE];
+	char first_key[NAME_SIZE], second_key[NAME_SIZE];
+	char where[NAME_SIZE] = "nothing";
 
 	escape_quote(keys[one].name, first_key, sizeof(first_key));
 	escape_quote(keys[other].name, second_key, sizeof(second_key));
-	if (second == NULL)
-		snprintf(where, sizeof(where), "nothing");
-	else if (second->origin == ORIGIN_LOCK)
-		snprintf(where, sizeof(where), "%s:%d [lock %s]",
-		    second->place.file, second->place.line,
-		    second->place.section_name);
-	else
-		snprintf(where, sizeof(where), "%s:%d", second->place.file,
-		    second->place.line);
+	if (line != NULL) {
+		bool of_lock = line->setting.origin == ORIGIN_LOCK;
+
+		second = &line->setting.place;
+		snprintf(where, sizeof(where), "%s:%d%s%s%s", second->file,
+		    second->line, of_lock ? " [lock " : "",
+		    of_lock ? second->section_name : "", of_lock ? "]" : "");
+	}
 	settings_fail_at(reading->settings, place,
 	    "[lock %s] sets %s for %s, but %s for %s (set it for both: --%s)",
 	    place->section_name, name, first_key, where, second_key, name);
 }
 
-/* The next line of that section which sets a hook, from the first on. */
-static const struct setting *
-next_hook(const struct reading *reading, const struct setting *of, size_t *at)
-{
-	while (*at < reading->count) {
-		const struct line *line = &reading->lines[(*at)++];
-
-		if (line->id == OPT_HOOK &&
-		    line->setting.place.section == of->place.section)
-			return &line->setting;
-	}
-	return NULL;
-}
-
-static bool
-is_same_value(const struct reading *reading, enum option_id id,
-    const struct setting *one, const struct setting *other)
-{
-	const struct setting *a = one, *b = other;
-	size_t a_at = 0, b_at = 0;
-
-	if (id != OPT_HOOK)
-		return strcmp(one->text, other->text) == 0;
-	do {
-		a = next_hook(reading, one, &a_at);
-		b = next_hook(reading, other, &b_at);
-	} while (a != NULL && b != NULL && strcmp(a->text, b->text) == 0);
-	return a == NULL && b == NULL;
-}
-
 /* A run has one value of each option, so its locks must agree. What a section
  * says of one lock must not reach another lock: other runs would hold that in
  * another kind, or on another server. */
-static const struct setting *
-setting_for_all(const struct reading *reading, enum option_id id)
+static const struct line *
+line_for_all(const struct reading *reading, enum option_id id)
 {
-	const struct setting *first = setting_for(reading, id, 0);
+	const struct line *first = line_for(reading, id, 0);
 
 	for (size_t i = 1; i < reading->settings->opts->key_count; i++) {
-		const struct setting *other = setting_for(reading, id, i);
+		const struct line *a = first, *b = line_for(reading, id, i);
 
-		if (first == other ||
-		    (first != NULL && other != NULL &&
-			is_same_value(reading, id, first, other)))
+		while (a != b && a != NULL && b != NULL &&
+		       strcmp(a->setting.text, b->setting.text) == 0) {
+			a = next_line(reading, a);
+			b = next_line(reading, b);
+		}
+		if (a == b)
 			continue;
-		if (first != NULL && first->origin == ORIGIN_LOCK)
+		if (first != NULL && first->setting.origin == ORIGIN_LOCK)
 			refuse_difference(reading, id, 0, i);
 		else
 			refuse_difference(reading, id, i, 0);
@@ -349,60 +326,33 @@ setting_for_all(const struct reading *reading, enum option_id id)
 	return first;
 }
 
-/* By the command line or the environment. */
-static bool
-is_decided(const struct settings *settings, enum option_id id)
-{
-	enum option_id winner = settings_winner(settings, id);
-
-	return settings->of[id].origin >= ORIGIN_ENVIRONMENT ||
-	       (settings_counts(settings, winner) &&
-		   settings->of[winner].origin >= ORIGIN_ENVIRONMENT);
-}
-
-/* All of a section; end: as below. */
-static char *
-set_hooks(struct reading *reading, const struct setting *found, char *end)
-{
-	const struct setting *hook;
-
-	for (size_t at = 0; (hook = next_hook(reading, found, &at)) != NULL;) {
-		struct setting setting = *hook;
-
-		setting.text = end;
-		end = stpcpy(end, hook->text) + 1;
-		settings_set(reading->settings, OPT_HOOK, &setting);
-	}
-	return end;
-}
-
-/* Texts outlive the files that they were read from, except for URLs: these
- * become endpoints here. All texts together are shorter than the files. */
+/* Unless the command line or the environment decides. Texts outlive the files
+ * that they were read from, except for URLs: these become endpoints here. All
+ * texts together are shorter than the files. */
 static void
-set_values(struct reading *reading, size_t size)
+set_values(struct reading *reading)
 {
 	struct settings *settings = reading->settings;
-	char *end = mem_alloc(size);
+	char *end = mem_alloc(reading->size);
 
 	settings->opts->file_texts = end;
 	for (enum option_id id = 0; id < OPT_COUNT; id++) {
-		struct setting setting;
-		const struct setting *found =
-		    is_decided(settings, id) ? NULL
-					     : setting_for_all(reading, id);
+		enum option_id winner = settings_winner(settings, id);
+		const struct line *line = NULL;
 
-		if (found == NULL)
-			continue;
-		if (id == OPT_HOOK) {
-			end = set_hooks(reading, found, end);
-			continue;
+		if (settings->of[id].origin < ORIGIN_ENVIRONMENT &&
+		    (settings->of[winner].origin < ORIGIN_ENVIRONMENT ||
+			!settings_counts(settings, winner)))
+			line = line_for_all(reading, id);
+		for (; line != NULL; line = next_line(reading, line)) {
+			struct setting setting = line->setting;
+
+			if (!opts_table[id].secret) {
+				setting.text = end;
+				end = stpcpy(end, line->setting.text) + 1;
+			}
+			settings_set(settings, id, &setting);
 		}
-		setting = *found;
-		if (!opts_table[id].secret) {
-			setting.text = end;
-			end = stpcpy(end, found->text) + 1;
-		}
-		settings_set(settings, id, &setting);
 	}
 }
 
@@ -412,27 +362,15 @@ conf_files_apply(struct conf_files *files, struct settings *settings)
 	const char *profile = settings->opts->profile;
 	struct reading reading = {.settings = settings,
 	    .profile = profile != NULL && *profile != '\0' ? profile : NULL};
-	size_t size = 0;
-	int section = 0;
 
 	*files = (struct conf_files){.count = 0};
 	if (settings_are_final(settings))
 		return;
-	open_files(files, settings);
-	if (settings->status != 0)
-		return;
-	for (size_t i = 0; i < files->count; i++) {
-		struct conf *conf = &files->files[i];
-
-		if (conf->text == NULL)
-			continue;
-		conf->place.section = ++section;
-		read_lines(&reading, conf);
-		section = conf->place.section;
-		size += conf->length;
-	}
-	check_profile(&reading);
-	set_values(&reading, size);
+	read_files(files, &reading);
+	if (settings->status == 0)
+		check_profile(&reading);
+	if (settings->status == 0)
+		set_values(&reading);
 	free(reading.lines);
 }
 

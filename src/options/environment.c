@@ -24,7 +24,7 @@ value_of(char *entry, const char *name)
 }
 
 /* Wipes them; what is left to see of them, to be freed. NULL when one is no
- * URL: then nobody knows where in the list there is a password. */
+ * URL: then a separator may be part of a password, which ends anywhere. */
 static char *
 hide_passwords_in_urls(char *list)
 {
@@ -32,23 +32,25 @@ hide_passwords_in_urls(char *list)
 	struct endpoint endpoint;
 	bool usable = true;
 
-	for (char *url = list, *next; usable && *url != '\0'; url = next) {
+	for (char *url = list, *next; *url != '\0'; url = next) {
 		size_t length = strcspn(url, URL_SEPARATORS);
 		char end = url[length];
 
 		next = url + length + (end != '\0');
 		url[length] = '\0';
-		usable = length == 0 || url_parse(url, &endpoint) == NULL;
-		if (usable && length > 0) {
+		if (length > 0 && url_parse(url, &endpoint) == NULL) {
 			labels = mem_append(labels, ' ', endpoint.label);
 			endpoint_fini(&endpoint);
 			url_wipe(url);
+		} else if (length > 0) {
+			usable = false;
 		}
 		url[length] = end;
+		if (!usable)
+			url_wipe(url);
 	}
 	if (usable)
 		return labels;
-	url_wipe(list);
 	free(labels);
 	return NULL;
 }
@@ -156,7 +158,7 @@ environment_warn_unknown(void)
 
 	for (char **entry = environ; entry != NULL && *entry != NULL; entry++) {
 		size_t length = strcspn(*entry, "=");
-		const struct opts_row *row;
+		enum option_id meant;
 
 		/* An empty variable counts as unset. */
 		if (strncmp(*entry, PREFIX, strlen(PREFIX)) != 0 ||
@@ -165,17 +167,16 @@ environment_warn_unknown(void)
 		snprintf(name, sizeof(name), "%.*s", (int)length, *entry);
 		if (is_variable(name))
 			continue;
-		row = nearest_option(name + strlen(PREFIX));
-		if (row == NULL)
+		if (nearest_name(name + strlen(PREFIX), true, &meant) == NULL)
 			log_warnx("%s is not a variable of rlockrun; ignored",
 			    name);
-		else if (*row->variable == '\0')
+		else if (*opts_table[meant].variable == '\0')
 			log_warnx("%s is ignored: --%s is for the command line "
 				  "only",
-			    name, row->longs[0]);
+			    name, opts_table[meant].longs[0]);
 		else
 			log_warnx("%s is not a variable of rlockrun; ignored "
 				  "(did you mean %s?)",
-			    name, row->variable);
+			    name, opts_table[meant].variable);
 	}
 }

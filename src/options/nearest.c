@@ -36,23 +36,13 @@ is_meant(const char *known, const char *wanted, int edits)
 	char name[NAME_SIZE];
 
 	spell(known, name);
-	return (size_t)edits * 2 <= strlen(name) &&
+	return *name != '\0' && (size_t)edits * 2 <= strlen(name) &&
 	       (size_t)edits * 2 <= strlen(wanted) &&
 	       edits_suffice(wanted, name, edits);
 }
 
-/* The first of the option's names that is like this one, or NULL. */
-static const char *
-find_long(const struct opts_row *row, const char *wanted, int edits)
-{
-	for (size_t i = 0; i < OPTS_LONGS_MAX && *row->longs[i]; i++)
-		if (is_meant(row->longs[i], wanted, edits))
-			return row->longs[i];
-	return NULL;
-}
-
-const struct opts_row *
-nearest_option(const char *name)
+const char *
+nearest_name(const char *name, bool anywhere, enum option_id *meant)
 {
 	char wanted[NAME_SIZE];
 
@@ -61,32 +51,19 @@ nearest_option(const char *name)
 		for (enum option_id id = 0; id < OPT_COUNT; id++) {
 			const struct opts_row *row = &opts_table[id];
 			const char *variable = row->variable;
-			bool is_ours =
-			    strncmp(variable, PREFIX, strlen(PREFIX)) == 0;
+			const char *found = NULL;
 
-			if (*row->help != '\0' &&
-			    (edits == 0 || *variable != '\0') &&
-			    (find_long(row, wanted, edits) != NULL ||
-				(is_ours && is_meant(variable + strlen(PREFIX),
-						wanted, edits))))
-				return row;
-		}
-	return NULL;
-}
-
-const char *
-nearest_long(const char *name, enum option_id *meant)
-{
-	char wanted[NAME_SIZE];
-	const char *found;
-
-	spell(name, wanted);
-	for (int edits = 0; edits <= EDITS_MAX; edits++)
-		for (enum option_id id = 0; id < OPT_COUNT; id++) {
-			const struct opts_row *row = &opts_table[id];
-
-			found = find_long(row, wanted, edits);
-			if (*row->help != '\0' && found != NULL) {
+			if (*row->help == '\0' ||
+			    (anywhere && edits > 0 && *variable == '\0'))
+				continue;
+			if (anywhere &&
+			    strncmp(variable, PREFIX, strlen(PREFIX)) == 0 &&
+			    is_meant(variable + strlen(PREFIX), wanted, edits))
+				found = row->longs[0];
+			for (size_t i = OPTS_LONGS_MAX; i-- > 0;)
+				if (is_meant(row->longs[i], wanted, edits))
+					found = row->longs[i];
+			if (found != NULL) {
 				*meant = id;
 				return found;
 			}
@@ -97,6 +74,7 @@ nearest_long(const char *name, enum option_id *meant)
 char *
 nearest_list(const char *start, size_t *count, enum option_id *first)
 {
+	const char *near;
 	char *list = NULL;
 
 	*count = 0;
@@ -117,6 +95,11 @@ nearest_list(const char *start, size_t *count, enum option_id *first)
 		free(list);
 		list = longer;
 		++*count;
+	}
+	near = *count == 0 ? nearest_name(start, false, first) : NULL;
+	if (near != NULL) {
+		list = mem_printf("--%s", near);
+		*count = 1;
 	}
 	return list;
 }

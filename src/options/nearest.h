@@ -4,14 +4,16 @@
 
 #include "options/opts_table.h"
 
-/* The option with a name like this one, in the spelling of a variable (without
- * RLOCKRUN_) or of an option; or NULL. An option that is for the command line
- * only must be spelt right. */
-const struct opts_row *nearest_option(const char *name);
+/* The long name that is like this one, both without dashes, and its option; or
+ * NULL. From anywhere, the name may also be spelt like a variable (without
+ * RLOCKRUN_), the long name is empty if the option has only a variable, and an
+ * option that is for the command line only must be spelt right. */
+const char *nearest_name(const char *name, bool anywhere,
+    enum option_id *meant);
 
 /* The long options that begin with this text, with their dashes and a comma
- * between them, each by one name, and how many; *first is set to the first.
- * NULL if there is none, or the text is empty. To be freed. */
+ * between them, each by one name, and how many; otherwise the one that is like
+ * it. *first is set to the first. NULL if there is none. To be freed. */
 char *nearest_list(const char *start, size_t *count, enum option_id *first);
 
 /* The action whose name the word is, or which other programs call so, as a
@@ -22,9 +24,5 @@ const char *nearest_action(const char *word, enum option_id *id);
  * "localhost:6379", which then becomes a URL. Anything else may be a password.
  */
 bool nearest_url(const char *text, char *url, size_t size);
-
-/* The long option with a name like this one on the command line, which *meant
- * is set to, or NULL; both without dashes. */
-const char *nearest_long(const char *name, enum option_id *meant);
 
 #endif

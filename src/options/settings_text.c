@@ -4,15 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/duration.h"
 #include "base/escape.h"
 #include "base/exitcode.h"
-#include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/num.h"
+#include "base/row.h"
 #include "options/conf.h"
-
-#define HEAD "{\"settings\":["
 
 enum { COMMENT_COLUMN = 32, C1_LAST = 0x9f };
 
@@ -62,7 +60,7 @@ describe_value(const struct settings *settings, enum option_id id)
 	}
 	if (settings->of[id].origin <= ORIGIN_CRON &&
 	    opts_table[id].type == OPTS_DURATION)
-		return num_duration_text(duration_of(settings, id));
+		return duration_text(duration_of(settings, id));
 	return mem_strdup(settings->of[id].text);
 }
 
@@ -153,43 +151,40 @@ print_line(FILE *out, const struct settings *settings, enum option_id id,
 }
 
 static void
-print_object(FILE *out, const struct settings *settings, enum option_id id,
+put_object(struct row *row, const struct settings *settings, enum option_id id,
     const char *value)
 {
 	const struct setting *setting = &settings->of[id];
 	const struct place *place = &setting->place;
 	bool in_file = place->file != NULL;
 	bool in_section = in_file && setting->origin != ORIGIN_GENERAL;
+	bool in_lock = in_section && setting->origin == ORIGIN_LOCK;
 
-	fprintf(out,
-	    "%s{\"name\":", ftell(out) > (long)strlen(HEAD) ? "," : "");
-	json_string(out, opts_table[id].longs[0], JSON_WHOLE);
-	json_text(out, "value", value);
-	json_text(out, "origin",
+	row_open(row, "", '{');
+	row_string(row, "name", opts_table[id].longs[0]);
+	row_string(row, "value", value);
+	row_string(row, "origin",
 	    in_file ? place->file : origin_name(settings, id));
-	json_integer(out, "line", in_file, place->line);
-	json_text_if_any(out, "lock",
-	    in_section && setting->origin == ORIGIN_LOCK ? place->section_name
-							 : "");
-	json_text_if_any(out, "profile",
-	    in_section && setting->origin != ORIGIN_LOCK ? place->section_name
-							 : "");
-	putc('}', out);
+	row_number(row, NULL, "line", in_file, place->line);
+	row_text(row, NULL, "lock", in_lock ? place->section_name : NULL);
+	row_text(row, NULL, "profile",
+	    in_section && !in_lock ? place->section_name : NULL);
+	row_close(row, '}');
 }
 
 static void
-print_setting(FILE *out, const struct settings *settings, enum option_id id,
-    const char *value)
+print_setting(struct row *row, const struct settings *settings,
+    enum option_id id, const char *value)
 {
 	if (settings->opts->json)
-		print_object(out, settings, id, value);
+		put_object(row, settings, id, value);
 	else
-		print_line(out, settings, id, value);
+		print_line(row->out, settings, id, value);
 }
 
 /* Each on a line, with that which sets it. */
 static void
-print_hooks(FILE *out, const struct settings *settings)
+print_hooks(struct row *row, const struct settings *settings)
 {
 	struct settings line = *settings;
 
@@ -198,7 +193,7 @@ print_hooks(FILE *out, const struct settings *settings)
 		char *text = mem_strndup(hook->text, hook->length);
 
 		line.of[OPT_HOOK].place.line = hook->line;
-		print_setting(out, &line, OPT_HOOK, text);
+		print_setting(row, &line, OPT_HOOK, text);
 		free(text);
 	}
 }
@@ -209,28 +204,33 @@ settings_text(const struct settings *settings)
 	char *text = NULL;
 	size_t size = 0;
 	bool json = settings->opts->json;
-	FILE *out = open_memstream(&text, &size);
+	struct row row = {.out = open_memstream(&text, &size)};
 
-	if (out == NULL)
+	if (row.out == NULL)
 		log_die(EXITCODE_RESOURCE, "out of memory");
-	if (json)
-		fputs(HEAD, out);
+	if (json) {
+		row_open(&row, "", '{');
+		row_open(&row, "settings", '[');
+	}
 	for (enum option_id id = 0; id < OPT_COUNT; id++) {
 		char *value;
 
 		if (!is_shown(settings, id))
 			continue;
 		if (id == OPT_HOOK && settings->opts->hook_count > 0) {
-			print_hooks(out, settings);
+			print_hooks(&row, settings);
 			continue;
 		}
 		value = describe_value(settings, id);
-		print_setting(out, settings, id, value);
+		print_setting(&row, settings, id, value);
 		free(value);
 	}
-	if (json)
-		fputs("]}\n", out);
-	if (fclose(out) == EOF)
+	if (json) {
+		row_close(&row, ']');
+		row_close(&row, '}');
+		putc('\n', row.out);
+	}
+	if (fclose(row.out) == EOF)
 		log_die(EXITCODE_RESOURCE, "out of memory");
 	return text;
 }

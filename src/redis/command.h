@@ -21,9 +21,9 @@ struct command {
 	 * deadline. All addresses of the server are tried in time for it. */
 	int64_t counts_until;
 	/* Called once, by the loop or inside a call that gives the connection
-	 * up (way_drop, way_doubt, way_leave, way_reject), never inside
-	 * way_send. NULL: the reply does not matter. Then a script travels as
-	 * a text, as nobody could ask again. */
+	 * up (way_drop, way_doubt, way_reject), never inside way_send. NULL:
+	 * the reply does not matter. Then a script travels as a text, as nobody
+	 * could ask again. */
 	reply_handler *on_reply;
 	void *arg;
 	int tag; /* given back in the reply */

@@ -14,7 +14,7 @@ dial_cancel(struct way *way)
 	if (way->state == WAY_RESOLVING)
 		resolve_cancel(&way->dial.resolve);
 	race_cancel(&way->dial.race);
-	probe_cancel(&way->dial.probe);
+	secure_cancel_probe(way);
 	stream_close(&way->stream);
 }
 
@@ -86,6 +86,8 @@ dial_init(struct way *way)
 	way->dial.resolve = (struct resolve){.loop = way->loop,
 	    .on_answer = on_resolved,
 	    .arg = way};
+	way->dial.probe =
+	    (struct stream){.loop = way->loop, .fd = {.fd = -1, .arg = way}};
 	way->dial.race = (struct race){.loop = way->loop,
 	    .winner = &way->stream,
 	    .on_end = on_raced,

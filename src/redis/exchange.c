@@ -10,22 +10,13 @@
 
 enum { READ_BYTES = 16384 };
 
-/* --- leaving ------------------------------------------------------------ */
-
-/* Commands whose key has another owner are asked again together, in their
- * order: before that they would reach the old one once more. */
 void
 exchange_leave(struct way *way)
 {
-	struct pipeline left;
-
 	if (!way->stale || pipeline_is_owed(&way->pipeline))
 		return;
-	left = way->pipeline;
 	pipeline_empty(&way->pipeline);
 	way_close(way);
-	for (size_t i = 0; i < left.held_count; i++)
-		pipeline_deliver(&left.held[i]);
 }
 
 /* --- writing ------------------------------------------------------------ */
@@ -87,22 +78,21 @@ heed(struct way *way, const char *error)
 }
 
 /* A connection that is left is closed before the handler is called, so that it
- * can send to the next one. */
+ * can send to the next one. If the key has another owner, the commands behind
+ * this one would be told so, too: all are asked again, in their order. */
 static void
 way_deliver(struct way *way, struct value *value)
 {
-	struct pipeline *pipeline = &way->pipeline;
 	struct delivery delivery = {
 	    .reply = handshake_reply(&way->handshake, way->to.label)};
 
 	delivery.reply.again = heed(way, value_error(value));
-	pipeline_take(pipeline, value, &delivery);
-	if (delivery.reply.again == AGAIN_AT_OWNER &&
-	    delivery.on_reply != NULL && pipeline->held_count < PIPELINE_MAX &&
-	    pipeline_is_owed(pipeline)) {
-		pipeline->held[pipeline->held_count++] = delivery;
+	if (delivery.reply.again == AGAIN_AT_OWNER) {
+		way_end(way, AGAIN_AT_OWNER, value_error(value));
+		value_free(value);
 		return;
 	}
+	pipeline_take(&way->pipeline, value, &delivery);
 	exchange_leave(way);
 	pipeline_deliver(&delivery);
 	if (way->handshake.misfit != NULL)
@@ -114,11 +104,13 @@ way_deliver(struct way *way, struct value *value)
 static void
 take_bytes(struct way *way, const char *in, size_t length)
 {
-	const char *other = value_reader_is_empty(way->reader)
-				? probe_recognize(in, length)
-				: NULL;
+	const char *other = NULL;
 
-	if (other != NULL) {
+	if (*in == '<' || (length >= 5 && memcmp(in, "HTTP/", 5) == 0))
+		other = "it speaks HTTP";
+	else if (tls_stream_is_alert(in, length))
+		other = "it speaks TLS";
+	if (other != NULL && value_reader_is_empty(way->reader)) {
 		way_note_permanence(way, true);
 		way_fail(way, WAY_NOT_REDIS, other, NULL);
 	} else if (value_reader_feed(way->reader, in, length) == -1) {

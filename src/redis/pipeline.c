@@ -19,8 +19,6 @@ pipeline_init(struct pipeline *pipeline)
 void
 pipeline_fini(struct pipeline *pipeline)
 {
-	for (size_t i = 0; i < pipeline->held_count; i++)
-		value_free(pipeline->held[i].received);
 	value_free(pipeline->first);
 	out_fini(&pipeline->out);
 }
@@ -193,6 +191,5 @@ pipeline_empty(struct pipeline *pipeline)
 {
 	value_free(pipeline->first);
 	pipeline->first = NULL;
-	pipeline->held_count = 0;
 	pipeline_cut(pipeline, 0, 0);
 }

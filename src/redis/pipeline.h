@@ -39,10 +39,6 @@ struct pipeline {
 	struct pending pending[PIPELINE_MAX];
 	size_t count;
 	struct value *first; /* until WAIT is answered */
-	/* Replies that ask for another owner of the key, until this connection
-	 * owes no more. */
-	struct delivery held[PIPELINE_MAX];
-	size_t held_count;
 	struct out out;
 	enum script_form scripts;
 };
@@ -77,8 +73,7 @@ void pipeline_take(struct pipeline *pipeline, struct value *value,
 /* Calls the handler, which may do anything but end the pipeline. */
 void pipeline_deliver(struct delivery *delivery);
 
-/* Forgets all commands, those not written included, and leaves the replies that
- * are held to whoever has copied them. */
+/* Forgets all commands, those not written included. */
 void pipeline_empty(struct pipeline *pipeline);
 
 #endif

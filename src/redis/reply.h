@@ -36,8 +36,8 @@ enum again {
  * sends anew before it reads. */
 struct reply {
 	enum reply_kind kind;
-	/* The answer, if there is one: with REPLY_VALUE, with REPLY_ERROR, and
-	 * perhaps with REPLY_NO_ACCESS. */
+	/* The answer, if there is one: with REPLY_VALUE, with REPLY_ERROR but
+	 * for AGAIN_AT_OWNER, and perhaps with REPLY_NO_ACCESS. */
 	const struct value *value;
 	struct value **owned; /* the same, see reply_take */
 	/* The words of the error, or of the refusal; else NULL. */

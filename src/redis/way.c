@@ -159,9 +159,9 @@ way_ends_at(const struct way *way)
 /* --- giving up ---------------------------------------------------------- */
 
 /* A handler may send anew, which changes all that a reply points at: so that is
- * copied before. What was held back was not run. */
+ * copied before. */
 void
-way_drop(struct way *way)
+way_end(struct way *way, enum again again, const char *error)
 {
 	struct pipeline left = way->pipeline;
 	struct reply reply = handshake_reply(&way->handshake, way->to.label);
@@ -170,17 +170,17 @@ way_drop(struct way *way)
 
 	memcpy(refusal, way->handshake.refusal, sizeof(refusal));
 	memcpy(failure, way->error, sizeof(failure));
-	reply.error = reply.error == NULL ? NULL : refusal;
+	if (reply.kind == REPLY_NO_ACCESS) {
+		reply.error = refusal;
+	} else if (error != NULL) {
+		reply.kind = REPLY_ERROR;
+		reply.error = error;
+	}
+	reply.again = again;
 	reply.failure = failure;
 	reply.permanent = way->permanent;
 	pipeline_empty(&way->pipeline);
 	way_close(way);
-	for (size_t i = 0; i < left.held_count; i++) {
-		reply.sent_at = CLOCK_NEVER;
-		reply.tag = left.held[i].reply.tag;
-		left.held[i].on_reply(left.held[i].arg, &reply);
-		value_free(left.held[i].received);
-	}
 	for (size_t i = 0; i < left.count; i++) {
 		const struct pending *pending = &left.pending[i];
 
@@ -189,6 +189,12 @@ way_drop(struct way *way)
 		if (pending->on_reply != NULL)
 			pending->on_reply(pending->arg, &reply);
 	}
+}
+
+void
+way_drop(struct way *way)
+{
+	way_end(way, AGAIN_NO, NULL);
 }
 
 void

@@ -8,7 +8,6 @@
 #include "redis/pipeline.h"
 #include "redis/rest.h"
 #include "redis/stream.h"
-#include "redis/tls/probe.h"
 #include "redis/url.h"
 
 struct way_kind;
@@ -39,7 +38,8 @@ struct dial {
 	int64_t counts_until; /* of the command that opens the connection */
 	int64_t secure_by;    /* a TLS handshake, before the next address */
 	int64_t probe_at; /* if the TLS handshake is not answered until then */
-	struct probe probe;
+	struct stream probe;
+	struct loop_timer probe_timer;
 };
 
 struct way {
@@ -69,6 +69,9 @@ struct way {
 
 /* Ends the connection, or what is done for one. No handler is called. */
 void way_close(struct way *way);
+/* The same, and gives all that are unanswered a reply: that they were answered
+ * by this error and are to be asked again, or nothing (NULL). */
+void way_end(struct way *way, enum again again, const char *error);
 
 /* When the first of the commands, or the greeting, must be answered. */
 int64_t way_ends_at(const struct way *way);

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/escape.h"
-#include "base/json.h"
 #include "base/moment.h"
 #include "base/num.h"
 #include "sink/holder_text.h"
@@ -300,58 +299,51 @@ event_fields_word(void *arg, const char *word, bool *many)
 /* --- JSON ----------------------------------------------------------------- */
 
 static void
-json_names(const struct event_fields *fields, size_t max, FILE *out)
+put_names(const struct event_fields *fields, struct row *row)
 {
 	const struct opts *opts = fields->facts->opts;
 	const char *name = name_of_lock(fields);
+	size_t max = row->max;
 
-	fprintf(out, name != NULL ? ",\"key\":" : ",\"keys\":[");
 	if (name != NULL) {
-		json_string(out, name, max);
+		row_string(row, "key", name);
 		return;
 	}
-	for (size_t i = 0; i < opts->key_count; i++) {
-		fprintf(out, "%s", i > 0 ? "," : "");
-		json_string(out, opts->keys[i].name, max / KEYS_SHARE);
-	}
-	fprintf(out, "]");
-}
-
-static void
-json_number_field(const char *name, enum form form, int64_t number, FILE *out)
-{
-	if (form == FORM_NUMBER)
-		json_integer(out, name, true, number);
-	else
-		fprintf(out, ",\"%s\":%" PRId64 ".%03d", name,
-		    number / SECOND_MS, (int)(number % SECOND_MS));
+	row_open(row, "keys", '[');
+	row->max /= KEYS_SHARE;
+	for (size_t i = 0; i < opts->key_count; i++)
+		row_string(row, "", opts->keys[i].name);
+	row->max = max;
+	row_close(row, ']');
 }
 
 void
-event_fields_json(const struct event_fields *fields, size_t max, FILE *out)
+event_fields_put(const struct event_fields *fields, struct row *row)
 {
-	for (const struct field *row = fields_table; row < end; row++) {
-		const char *name = row->form == FORM_EVENT_MS
+	for (const struct field *field = fields_table; field < end; field++) {
+		const char *name = field->form == FORM_EVENT_MS
 				       ? event_rows[fields->event.type].ms
-				       : row->json;
+				       : field->json;
 		const char *text =
-		    row->form < FORM_NAMES ? text_at(fields, row) : NULL;
+		    field->form < FORM_NAMES ? text_at(fields, field) : NULL;
 		int64_t number;
 
 		if (*name == '\0')
 			continue;
-		if (row->form == FORM_NAMES) {
-			json_names(fields, max, out);
-		} else if (row->form == FORM_DIGITS && text != NULL) {
+		if (field->form == FORM_NAMES) {
+			put_names(fields, row);
+		} else if (field->form == FORM_DIGITS && text != NULL) {
 			if (num_int(text, 0, INT64_MAX, &number) == 0)
-				json_integer(out, name, true, number);
+				row_number(row, NULL, name, true, number);
 		} else if (text != NULL) {
-			fprintf(out, ",\"%s\":", name);
-			json_string(out, text, max);
-		} else if (row->form >= FORM_NUMBER) {
-			number = number_at(fields, row);
-			if (number >= row->least)
-				json_number_field(name, row->form, number, out);
+			row_string(row, name, text);
+		} else if (field->form >= FORM_NUMBER) {
+			number = number_at(fields, field);
+			if (number >= field->least &&
+			    field->form == FORM_NUMBER)
+				row_number(row, NULL, name, true, number);
+			else if (number >= field->least)
+				row_seconds(row, name, number);
 		}
 	}
 }

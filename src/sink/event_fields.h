@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/row.h"
 #include "run/event.h"
 #include "run/facts.h"
 
@@ -39,10 +40,9 @@ int64_t event_fields_left_ms(const struct opts *opts, int64_t waited_ms);
 /* A template_value: the field of that word, in words for people. */
 const char *event_fields_word(void *fields, const char *word, bool *many);
 
-/* As members of a JSON object: those of LOGS in rlockrun-events(7). What is
- * unknown is left out, and a text that needs more than max bytes is cut. */
-void event_fields_json(const struct event_fields *fields, size_t max,
-    FILE *out);
+/* As members of JSON: those of LOGS in rlockrun-events(7). What is unknown is
+ * left out. */
+void event_fields_put(const struct event_fields *fields, struct row *row);
 
 /* The variables of a hook, NAME=VALUE, each of which ends with a NUL; the first
  * is the event. All of them are set, so that a hook inherits none. */

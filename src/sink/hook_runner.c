@@ -132,6 +132,7 @@ become_hook(const struct runner *self, pid_t runner)
 	_exit(EXITCODE_CANNOT_RUN);
 }
 
+/* Changes nothing if no hook runs. */
 static void
 end_order(struct runner *self)
 {
@@ -189,8 +190,7 @@ kill_hooks(struct runner *self)
 	while (!descendants_kill(&self->descendants, on_child, self) &&
 	       clock_now() < until)
 		signals_await_child(ROUND_MS);
-	if (self->order != NULL)
-		end_order(self);
+	end_order(self);
 	self->killing = false;
 }
 

@@ -77,18 +77,19 @@ describe_message(const struct log_line *line, const struct event *event,
 static bool
 try_json(const struct event_fields *fields, size_t max, char *text, size_t size)
 {
-	FILE *out = fmemopen(text, size, "w");
+	struct row row = {.out = fmemopen(text, size, "w"), .max = max};
 	char now[TIME_SIZE];
 	bool fits;
 
-	if (out == NULL)
+	if (row.out == NULL)
 		return false;
 	describe_time(now, sizeof(now));
-	fprintf(out, "{\"time\":\"%s\"", now);
-	event_fields_json(fields, max, out);
-	fprintf(out, "}");
-	fits = fflush(out) == 0 && ftell(out) < (long)size;
-	return fclose(out) == 0 && fits;
+	row_open(&row, "", '{');
+	row_string(&row, "time", now);
+	event_fields_put(fields, &row);
+	row_close(&row, '}');
+	fits = fflush(row.out) == 0 && ftell(row.out) < (long)size;
+	return fclose(row.out) == 0 && fits;
 }
 
 static void

@@ -123,7 +123,7 @@ members() {
 @test "man page: the reasons are those of the program" {
 	sed -n 's/^\t\[ENDING_.*("\([a-z_]*\)".*/\1/p' "$root/src/run/event.c" >"$table.reasons"
 	(($(wc -l <"$table.reasons") > 30))
-	sed -n '/^These are the reasons/,/^\.El/s/^\.Li //p' "$root/man/rlockrun-events.7" |
+	sed -n '/^The reasons, by/,/^\.El/s/^\.Li //p' "$root/man/rlockrun-events.7" |
 		grep -oE '[a-z_]+' | same_as rlockrun-events.7 "$table.reasons"
 }
 

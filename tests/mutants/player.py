@@ -1,6 +1,6 @@
 """Plays mutants in a copy of the tree, and doubts the tests that fail."""
 from sandbox import OUT_OF_TIME
-from suites import SIMULATED, storey_of, suites_of, units_of
+from suites import CALLING, SIMULATED, storey_of, suites_of, units_of
 
 LIMIT_S = 1800  # a survivor is played by all suites of its storey
 ALONE_S = 120
@@ -48,7 +48,29 @@ class Player:
             seconds += outcome.seconds
             if outcome.failure:
                 return True, f"noticed after {seconds:.0f} s: {outcome.failure}"
+        failing = self.fail_calls(mutant) if storey in CALLING else set()
+        if failing:
+            return True, f"noticed after {seconds:.0f} s: a system call fails: {min(failing)}"
         return self.judge_by_suites(mutant, storey, seconds)
+
+    def fail_calls(self, mutant):
+        """The cases of system calls of its function that fail, twice, with it alone."""
+        def play():
+            complaint = self.tree.build_faults()
+            if complaint:
+                raise RuntimeError(complaint)
+            return self.sandbox.fail_calls(where)
+
+        where = f"{mutant.path.removeprefix('src/')}:{mutant.function}"
+        failing = play()
+        if failing:
+            failing &= play()
+        if failing:
+            self.tree.restore(mutant)
+            failing -= play()
+            self.tree.write(mutant)
+            self.must_build([])
+        return failing
 
     def judge_by_suites(self, mutant, storey, seconds):
         ignored, doubts = set(self.broken), ""

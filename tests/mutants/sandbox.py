@@ -17,6 +17,8 @@ POLL_S = 0.5
 MOST_BYTES = 1 << 28  # of one file: a mutant may log without end
 MOST_PROCESSES = 1000  # the suites have some 400
 TEST_S = 120
+SILENCE_S = 240  # without the end of any test
+FAULTS_S = 600
 SIMULATION_S = 120  # and 0.2 s more for each history
 JAIL = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc",
         "sh", "-c", '"$@"; exit $?', "sh"]
@@ -77,6 +79,23 @@ class Sandbox:
             end(process)
         return Outcome(failure and f"simulation: {failure}", None, time.monotonic() - start)
 
+    def fail_calls(self, where):
+        """The cases that fail, of each system call of a function: FILE:FUNCTION."""
+        environment = self.environment([], None, "/tmp")
+        environment["FILTER"] = f" {re.escape(where)}:"
+        process = subprocess.Popen(
+            [*JAIL, "tests/faults/run", "build/faults/rlockrun"],
+            cwd=self.folder, env=environment, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            start_new_session=True, preexec_fn=bound)
+        try:
+            return set(re.findall(rf"^not ok: (.* {re.escape(where)}:[^:]*)",
+                                  process.communicate(timeout=FAULTS_S)[0], re.MULTILINE))
+        except subprocess.TimeoutExpired:
+            return {"hangs"}
+        finally:
+            end(process)
+
     def scenes(self):
         return sorted(glob.glob(f"{self.folder}/tests/sim/scenes/*.txt"))
 
@@ -103,6 +122,8 @@ class Sandbox:
                 return self.complaint(process.returncode, ignored), None
             if self.count_ended() > ended:
                 ended, ended_at = self.count_ended(), time.monotonic()
+            if time.monotonic() > ended_at + SILENCE_S:
+                return "hangs", None
             if time.monotonic() > ends_at:
                 return OUT_OF_TIME if time.monotonic() < ended_at + TEST_S else "hangs", None
             if count_processes(process.pid) > MOST_PROCESSES:

@@ -7,7 +7,7 @@ import subprocess
 LEFT_OUT = {".git", "build"}
 BUILD = "build/release"
 LUAC = shutil.which("luac5.1") or "luac-5.1"
-BUILT = ("clients", "former", "promtool")  # what suites use besides
+BUILT = ("clients", "faults", "former", "promtool")  # what suites use besides
 
 
 class Tree:
@@ -26,6 +26,9 @@ class Tree:
         """None, or what the compiler says."""
         programs = [f"{BUILD}/{unit[:-2]}" for unit in units]
         return self.make("all", f"{BUILD}/sim", *programs)
+
+    def build_faults(self):
+        return self.make("VARIANT=faults", "all")
 
     def make(self, *targets):
         environment = {key: value for key, value in os.environ.items()

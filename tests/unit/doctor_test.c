@@ -10,26 +10,30 @@
 static void
 test_clock(void)
 {
-	struct check_samples samples = {.list =
-					    {
-						{1000, 400, 5001200},
-						{2000, 100, 5002050},
-						{3000, 900, -1},
-						{4000, 200, 5504100},
-					    },
-	    .count = 3};
-	struct check_offset offset = check_contact_offset(&samples);
+	struct clock clock = {.count = 0}, forward, back;
 
-	ok(offset.is_known, "there is an offset");
-	is_int(offset.us, 5000000, "that of the shortest round trip");
-	is_int(offset.error_us, 50, "which may be wrong by half of that");
-	is_int(check_contact_step(&samples), 0, "no step");
-	samples.list[2] = samples.list[3];
-	is_int(check_contact_step(&samples), 500000, "a step forward");
-	samples.list[2].time_us = 4004100;
-	is_int(check_contact_step(&samples), -1000000, "a step back");
-	samples.count = 0;
-	ok(!check_contact_offset(&samples).is_known, "no samples");
+	check_contact_note(&clock, 3000, 900, -1);
+	ok(!clock.best.is_known, "a server that does not say its time");
+	check_contact_note(&clock, 1000, 400, 5001200);
+	check_contact_note(&clock, 2000, 100, 5002050);
+	ok(clock.best.is_known, "there is an offset");
+	is_int(clock.best.us, 5000000, "that of the shortest round trip");
+	is_int(clock.best.error_us, 50, "which may be wrong by half of that");
+	is_int(clock.step_us, 0, "no step");
+	forward = back = clock;
+	check_contact_note(&forward, 4000, 200, 5504100);
+	is_int(forward.step_us, 500000, "a step forward");
+	check_contact_note(&back, 4000, 200, 4004100);
+	is_int(back.step_us, -1000000, "a step back");
+	check_contact_note(&back, 5000, 200, 4005100);
+	is_int(back.step_us, -1000000, "which is not forgotten");
+	check_contact_note(&clock, 4000, 200, -1);
+	check_contact_note(&clock, 4000, 200, 5504100);
+	is_int(clock.step_us, 0, "none beside a time that is not known");
+	is_int(clock.best.us, 5000000, "and the best offset stays");
+	is_int(clock.took_us[0], 100, "the shortest round trip,");
+	is_int(clock.took_us[2], 200, "the median,");
+	is_int(clock.took_us[4], 900, "and the longest");
 }
 
 /* Each heading that a source asks for: what stands behind rows_judge(". */
@@ -42,7 +46,7 @@ test_headings(const char *path)
 
 	ok(file != NULL, "%s", path);
 	while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
-		const struct row *row = rows_table;
+		const struct judgement *row = rows_table;
 
 		if ((at = strstr(line, "rows_judge(\"")) == NULL)
 			continue;
@@ -191,7 +195,7 @@ main(void)
 {
 	glob_t sources;
 
-	glob("src/doctor/check_*.c", 0, NULL, &sources);
+	glob("src/doctor/*.c", 0, NULL, &sources);
 	for (size_t i = 0; i < sources.gl_pathc; i++)
 		test_headings(sources.gl_pathv[i]);
 	globfree(&sources);

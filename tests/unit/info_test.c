@@ -43,6 +43,7 @@ test_numbers(void)
 	is_int(info_number(info, "used_memory"), -1, "one with trailing text");
 	is_int(info_number(info, "connected_slaves"), 2, "replicas");
 	is_int(info_online_replicas(info), 1, "those online");
+	is_int(info_number("n:0\r\n", "n"), 0, "zero");
 	is_int(info_number("n:99999999999999999999999999", "n"), -1,
 	    "one that is too large");
 }

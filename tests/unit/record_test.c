@@ -233,6 +233,7 @@ test_reads(void)
 		"web-3", "deploy", "l", "backup"},
 	    {"replaceable 5 1 h u - c", HOLDER_KNOWN, true, 5, "1", "h", "u",
 		"", "c"},
+	    {"run 1 0 h u - c", HOLDER_KNOWN, false, 1, "0", "h", "u", "", "c"},
 	    {"hold 0 1 h u - -", HOLDER_HOLD, false, 0, "1", "h", "u", "", ""},
 	    {"pause 0 1 h u - -", HOLDER_PAUSED, false, 0, "1", "h", "u", "",
 		""},

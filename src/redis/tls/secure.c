@@ -1,15 +1,24 @@
 #include "redis/tls/secure.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 
 #include "redis/exchange.h"
+#include "redis/socket.h"
 #include "redis/tls/tls_stream.h"
 
-/* A TLS handshake that is not answered for so long is probed. */
-enum { SILENCE_MS = 1000 };
+/* A TLS handshake that is not answered for so long is probed, and a probe has
+ * so long. */
+enum { SILENCE_MS = 1000, PROBE_MS = 1000 };
 
 /* --- probing ------------------------------------------------------------ */
+
+/* What a server that speaks the language answers also to a client that is not
+ * logged in: Redis answers PING, and TLS an empty ClientHello by an alert (RFC
+ * 8446, 6.2). */
+static const char redis_greeting[] = {'P', 'I', 'N', 'G', '\r', '\n'};
+static const char tls_greeting[] = {0x16, 3, 1, 0, 4, 1, 0, 0, 0};
 
 bool
 secure_may_probe(const struct way *way)
@@ -17,11 +26,17 @@ secure_may_probe(const struct way *way)
 	return way->contact == WAY_NEVER_MET && way->to.transport == URL_TCP;
 }
 
-static void
-on_probed(void *arg, bool speaks)
+void
+secure_cancel_probe(struct way *way)
 {
-	struct way *way = arg;
+	stream_close(&way->dial.probe);
+	loop_timer_remove(way->loop, &way->dial.probe_timer);
+}
 
+static void
+end_probe(struct way *way, bool speaks)
+{
+	secure_cancel_probe(way);
 	way_note_permanence(way, speaks);
 	if (speaks && way->to.tls)
 		way_describe(way, WAY_NO_CONNECTION, "it does not speak TLS",
@@ -32,16 +47,52 @@ on_probed(void *arg, bool speaks)
 		way_give_up(way);
 }
 
+static void
+on_probe_due(void *arg)
+{
+	end_probe(arg, false);
+}
+
+static void
+on_probe_socket(void *arg, short revents)
+{
+	struct way *way = arg;
+	struct loop_fd *fd = &way->dial.probe.fd;
+	char in[16];
+	ssize_t got;
+
+	if (revents & POLLOUT) {
+		fd->events = POLLIN;
+		if (way->to.tls)
+			socket_write(fd->fd, redis_greeting,
+			    sizeof(redis_greeting));
+		else
+			socket_write(fd->fd, tls_greeting,
+			    sizeof(tls_greeting));
+		return;
+	}
+	got = socket_read(fd->fd, in, sizeof(in));
+	if (got == -1 && (errno == EAGAIN || errno == EINTR))
+		return;
+	end_probe(way,
+	    got > 0 && (way->to.tls ? *in == '+' || *in == '-'
+				    : tls_stream_is_alert(in, (size_t)got)));
+}
+
 void
 secure_probe(struct way *way)
 {
+	struct dial *dial = &way->dial;
+	int opened;
+
 	way->contact = WAY_PROBED;
-	way->dial.probe_at = CLOCK_NEVER;
-	way->dial.probe = (struct probe){.loop = way->loop,
-	    .language = way->to.tls ? PROBE_REDIS : PROBE_TLS,
-	    .on_answer = on_probed,
-	    .arg = way};
-	probe_start(&way->dial.probe, race_address(&way->dial.race));
+	dial->probe_at = CLOCK_NEVER;
+	dial->probe.fd.on_ready = on_probe_socket;
+	dial->probe_timer =
+	    (struct loop_timer){.on_due = on_probe_due, .arg = way};
+	opened = stream_open(&dial->probe, race_address(&dial->race));
+	loop_timer_set(way->loop, &dial->probe_timer,
+	    opened == -1 ? clock_now() : clock_now() + PROBE_MS);
 }
 
 /* --- TLS ---------------------------------------------------------------- */
@@ -53,7 +104,7 @@ shake_hands(struct way *way)
 	struct stream *stream = &way->stream;
 
 	if (tls_stream_handshake(stream->tls) == 0) {
-		probe_cancel(&way->dial.probe);
+		secure_cancel_probe(way);
 		exchange_begin(way);
 	} else if (errno == EAGAIN) {
 		way_describe(way, WAY_NO_CONNECTION, SECURE_NO_ANSWER, NULL);

@@ -38,6 +38,9 @@ bool tls_stream_has_unread(const struct tls_stream *tls);
 bool tls_stream_describe(const struct tls_stream *tls,
     struct tls_session *session);
 
+/* Whether a server that was greeted by something else than TLS answers so. */
+bool tls_stream_is_alert(const char *in, size_t length);
+
 /* Why it failed, or NULL: the errno says it. */
 const char *tls_stream_error(const struct tls_stream *tls);
 /* Whether an EPROTO was such a failure as stream_is_permanent means. */

@@ -19,7 +19,6 @@ struct slot {
 	struct way *other; /* to where ASK has pointed */
 	struct cluster_node other_node,
 	    asked_node; /* its slot_end, and the next */
-	bool moved; /* the owner has, and its connection is still the old one */
 	int64_t greeting_ms;
 	size_t missed; /* so many nodes, since an owner answered */
 	size_t failed; /* so many nodes in a row failed permanently */
@@ -59,7 +58,6 @@ start(void *arg, int64_t deadline)
 	const struct cluster_node *node = cluster_pick(&slot->cluster);
 
 	slot->node = NODE_UNKNOWN;
-	slot->moved = false;
 	way_found(slot->owner, node->host, node->port,
 	    greeted_by(slot, deadline));
 }
@@ -99,7 +97,6 @@ heed_redirect(struct slot *slot, const struct way *from, const char *error)
 		return AGAIN_ASKING;
 	}
 	cluster_moved(&slot->cluster, &to);
-	slot->moved = true;
 	return AGAIN_AT_OWNER;
 }
 
@@ -110,7 +107,7 @@ heed_owner(void *arg, const char *error)
 	enum again again = heed_redirect(slot, slot->owner, error);
 
 	slot->failed = 0;
-	if (again != AGAIN_NO || slot->moved)
+	if (again != AGAIN_NO)
 		return again;
 	slot->missed = 0;
 	if (slot->learn_next)

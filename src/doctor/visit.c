@@ -1,0 +1,117 @@
+#include "doctor/visit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "doctor/rows.h"
+#include "redis/reply.h"
+
+/* --- failures ---------------------------------------------------------- */
+
+/* What a message of the connection advises stands in parentheses at its end. */
+static char *
+cut_advice(char *text)
+{
+	size_t length = strlen(text);
+	char *open = strrchr(text, '(');
+
+	if (open == NULL || open == text || open[-1] != ' ' ||
+	    text[length - 1] != ')')
+		return NULL;
+	text[length - 1] = '\0';
+	open[-1] = '\0';
+	return open + 1;
+}
+
+void
+visit_put_failure(char **facts, const struct question *question)
+{
+	bool silent = question->outcome == QUESTION_SILENT;
+	char *text = mem_strdup(question->error);
+	const char *advice = silent ? cut_advice(text) : reply_advise(text);
+
+	if (!silent)
+		rows_put(facts, "refusal:the server refuses us: \n");
+	rows_put(facts, "failure:%s\nadvice:%s\n", text,
+	    advice != NULL ? advice : "");
+	free(text);
+}
+
+void
+visit_judge_failure(struct visit *visit, const struct question *question)
+{
+	char *facts = NULL;
+
+	rows_put_flag(&facts, "is_replica", visit->is_replica);
+	rows_put_flag(&facts, "refused",
+	    question->outcome == QUESTION_REFUSED &&
+		question->verdict != VERDICT_RETRY);
+	visit_put_failure(&facts, question);
+	rows_judge("failure", facts, visit->findings);
+	free(facts);
+}
+
+/* --- questions --------------------------------------------------------- */
+
+static void
+forget_all(struct visit *visit)
+{
+	enquiry_forget(visit->questions, visit->count);
+	visit->count = 0;
+	visit->is_asked = false;
+}
+
+void
+visit_add(struct visit *visit, const char *prefix, const char *words)
+{
+	struct visit_words *added;
+	const char **argv;
+	char *rest;
+
+	if (visit->is_asked)
+		forget_all(visit);
+	added = &visit->words[visit->count];
+	argv = added->argv;
+	rest = added->text;
+	snprintf(added->text, sizeof(added->text), "%s%s", prefix, words);
+	while (rest != NULL) {
+		const char *word = strsep(&rest, "|");
+
+		*argv++ = strcmp(word, VISIT_KEY) == 0	  ? visit->key
+			  : strcmp(word, VISIT_USER) == 0 ? visit->user
+							  : word;
+	}
+	*argv = NULL;
+	visit->questions[visit->count++] =
+	    (struct question){.argv = added->argv};
+}
+
+const struct question *
+visit_ask(struct visit *visit)
+{
+	const struct question *failed =
+	    enquiry_ask(&visit->enquiry, visit->questions, visit->count);
+
+	visit->is_asked = true;
+	if (failed != NULL)
+		visit_judge_failure(visit, failed);
+	return failed == NULL ? visit->questions : NULL;
+}
+
+const struct question *
+visit_ask_one(struct visit *visit, const char *words)
+{
+	visit_add(visit, "", words);
+	return visit_ask(visit);
+}
+
+void
+visit_end(struct visit *visit)
+{
+	forget_all(visit);
+	free(visit->facts);
+	visit->facts = NULL;
+	enquiry_end(&visit->enquiry);
+}
