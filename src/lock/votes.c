@@ -53,10 +53,8 @@ votes_decide(const struct votes *votes)
 		return VOTES_WAIT;
 	/* Even most servers may lack the lock of an outer run that holds it, as
 	 * they have forgotten it, or did not vote for it: it is yet to be
-	 * planted there. A nested run that forgets its outer run too early
-	 * would wait for it, and it waits for its job. So the outer run counts
-	 * as over only if no server knows its lock. */
-	if (votes->gone > 0 && (votes->out > 0 || votes->known > 0))
+	 * planted there. So only all of them say that the outer run is over. */
+	if (votes->gone > 0 && votes->gone < votes->size)
 		return votes->out > 0 ? VOTES_WAIT : VOTES_FAILED;
 	if (votes->no > 0 && votes->yes + votes->no >= majority &&
 	    !votes_never_agree(votes))
