@@ -233,11 +233,14 @@ vote_explain(struct vote *vote, const struct lock *lock)
 /* --- planting ------------------------------------------------------------ */
 
 /* A contender that does not get it may have had it for a moment, so it is asked
- * again. */
+ * again. A nested run is to be seen there: otherwise the release of the outer
+ * one would free the lock under it. What was denied may be permitted by now. */
 void
 vote_plant(struct lock *lock, const struct lock_news *news)
 {
 	lock->vote.lacks = news->from;
+	if (lock->claim.outer != NULL)
+		lock->claim.tier = claim_top_tier(lock->config);
 	if (lock->vote.was_away)
 		contact_retry(lock);
 	lock->pace.sent_at = clock_now();
