@@ -215,10 +215,9 @@ print_line(const char *title, const char *format, ...)
 	char *text, *escaped;
 
 	va_start(arguments, format);
-	if (vasprintf(&text, format, arguments) == -1)
-		text = NULL;
+	text = mem_vprintf(format, arguments);
 	va_end(arguments);
-	escaped = escape_text(text != NULL ? text : "", ESCAPE_TEXT);
+	escaped = escape_text(text, ESCAPE_TEXT);
 	printf("%-9s %s\n", title, escaped);
 	free(escaped);
 	free(text);

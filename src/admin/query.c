@@ -307,20 +307,6 @@ read_noted(struct look_note *note, const char *text, int64_t now_ms)
 	}
 }
 
-/* The order to stop has the token of the holder and the end of the order in
- * front, and the waiter's name behind it. */
-static int64_t
-read_order_time(struct record_words *words, int64_t now_ms)
-{
-	char word[LIMIT_TEXT];
-	int64_t until_ms;
-
-	record_word(words, word, sizeof(word));
-	until_ms = record_time(words, now_ms);
-	record_word(words, word, sizeof(word));
-	return until_ms > 0 ? until_ms - LIMIT_ORDER_MS : 0;
-}
-
 /* A note without a time is damaged, and says nothing. A pause that goes on is
  * seen as the holder. */
 static void
@@ -330,9 +316,17 @@ add_note(struct look *look, enum look_noted what, const char *text)
 	const char *noted = strstr(text, " | ");
 	struct look_note note = {.what = what};
 	size_t at = look->note_count;
+	char word[LIMIT_TEXT];
 
-	note.at_ms = what == NOTED_ORDER ? read_order_time(&words, look->now_ms)
-					 : record_time(&words, look->now_ms);
+	/* The order to stop has the token of the holder and the end of the
+	 * order in front, and the waiter's name behind it. */
+	if (what == NOTED_ORDER)
+		record_word(&words, word, sizeof(word));
+	note.at_ms = record_time(&words, look->now_ms);
+	if (what == NOTED_ORDER) {
+		record_word(&words, word, sizeof(word));
+		note.at_ms -= note.at_ms > 0 ? LIMIT_ORDER_MS : 0;
+	}
 	if (note.at_ms == 0 ||
 	    (what == NOTED_PAUSE && note.at_ms > look->now_ms))
 		return;

@@ -5,7 +5,7 @@
  *
  * Stands in for the connections, as redis/way.h has them, for clock_now, for
  * answer_read and for chance, which always falls on the upper end: see SCRIPTED
- * in the Makefile.
+ * in tests/tests.mk.
  *
  * The words of a script:
  *

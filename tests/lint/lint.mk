@@ -1,0 +1,40 @@
+# The linters, and what counts the source.
+
+FLAGS_analyze := -fanalyzer
+HEADERS := $(wildcard src/*/*.h src/*/*/*.h tests/*/*.h)
+LINTS := $(addprefix lint-,format tidy gcc clang cppcheck lua shell python man layers trusted models paths tags links spelling)
+
+lint-format:
+	$(CLANG_FORMAT) --dry-run -Werror $(wildcard src/*/*.[ch] src/*/*/*.[ch] tests/*/*.[ch])
+lint-tidy: $(ALL_SRC:%=build/tidy/%)
+build/tidy/src/%.c: src/%.c $(HEADERS) .clang-tidy
+	@mkdir -p $(@D)
+	@$(CLANG_TIDY) --quiet $< -- $(DIALECT) >$@.log 2>&1 || { cat $@.log; exit 1; }
+	@touch $@
+lint-gcc:
+	$(MAKE) VARIANT=analyze CC=gcc WERROR=1 objects
+lint-clang:
+	$(MAKE) VARIANT=clang CC=$(CLANG) WERROR=1 objects
+objects: $(OBJ) $(ALL_SRC:%.c=$(B)/%.o) $(UNIT:%=%.o) $(FUZZ:%=%.o)
+lint-cppcheck:
+	cppcheck --quiet --error-exitcode=1 --std=c11 --inline-suppr -D_GNU_SOURCE \
+	    -D__linux__ --enable=warning,performance,portability -Isrc src
+lint-lua: $(SCRIPTS).c
+	@tests/lint/scripts $(SCRIPTS)
+	luac5.1 -p $(SCRIPTS)/*.lua
+	luacheck --quiet --no-color $(SCRIPTS)-named/*.lua >$(SCRIPTS)/luacheck.log || \
+	    { cat $(SCRIPTS)/luacheck.log; exit 1; }
+	luacheck --quiet --no-color tests/sim >build/luacheck.log || \
+	    { cat build/luacheck.log; exit 1; }
+lint-man:
+	mandoc -T lint -W warning $(PAGES)
+lint-links:
+	packaging/site.py build/site
+	tests/lint/links build/site
+lint-shell lint-python lint-layers lint-trusted lint-models lint-paths lint-tags lint-spelling: lint-%:
+	tests/lint/$*
+
+trusted: ## the path that must be trusted: its files, and how long they are
+	@tests/lint/trusted count
+
+.PHONY: $(LINTS) objects trusted
