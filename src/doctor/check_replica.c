@@ -56,7 +56,7 @@ ask_replica(const struct visit *primary, struct replica *replica)
 	    .findings = primary->findings,
 	    .is_replica = true};
 
-	enquiry_set_node(node, enquiry->endpoint, node->endpoint.port,
+	enquiry_name_node(node, enquiry->endpoint, node->endpoint.port,
 	    "replica");
 	visit.findings->subject = node->label;
 	enquiry_begin(&visit.enquiry, &node->endpoint, NULL);

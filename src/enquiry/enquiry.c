@@ -210,7 +210,7 @@ enquiry_find_node(const struct enquiry *enquiry,
 }
 
 void
-enquiry_set_node(struct enquiry_node *node, const struct endpoint *from,
+enquiry_name_node(struct enquiry_node *node, const struct endpoint *from,
     int port, const char *name)
 {
 	node->endpoint = *from;
@@ -250,7 +250,7 @@ enquiry_set_nodes(struct enquiry *enquiry, const struct value *slots)
 
 			memcpy(node->host, primaries[i].host,
 			    sizeof(node->host));
-			enquiry_set_node(node, enquiry->endpoint,
+			enquiry_name_node(node, enquiry->endpoint,
 			    primaries[i].port, "cluster");
 			node->server =
 			    connect_to(enquiry, &node->endpoint, NULL);

@@ -98,7 +98,7 @@ void enquiry_sleep(struct enquiry *enquiry, int64_t until);
 
 /* Sets the endpoint of a node at its host and that port, with the login of the
  * URL. The label has the name of what it was found in. */
-void enquiry_set_node(struct enquiry_node *node, const struct endpoint *from,
+void enquiry_name_node(struct enquiry_node *node, const struct endpoint *from,
     int port, const char *name);
 
 /* The primaries in an answer to CLUSTER SLOTS become the nodes, and stay
