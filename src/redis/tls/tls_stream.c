@@ -290,10 +290,8 @@ tls_stream_handshake(struct tls_stream *tls)
 			return 0;
 		}
 		got = needs_input(tls, rc);
-		if (got == 0) {
-			tls_context_read_ca(tls->context);
+		if (got == 0)
 			got = pull(tls);
-		}
 	}
 	if (got == 0 || errno == ECONNRESET) {
 		snprintf(tls->error, sizeof(tls->error), "%s",
