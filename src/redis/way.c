@@ -312,9 +312,10 @@ way_hang_up(struct way *way, int error)
 		why = way->handshake.complaint;
 		advice = reply_advise(why);
 	} else if (error != 0) {
-		why = stream_error(&way->stream, error);
+		why = tls_stream_error(way->stream.tls, error);
 	}
-	way_note_permanence(way, stream_is_permanent(&way->stream, error));
+	way_note_permanence(way,
+	    tls_stream_is_permanent(way->stream.tls, error));
 	way_describe(way, "lost the connection to", why, advice);
 	if (!no_reply || !secure_may_probe(way)) {
 		way_give_up(way);
