@@ -382,12 +382,14 @@ static void
 on_resolved(void *arg, const struct resolve_answer *answer)
 {
 	struct way *way = arg;
+	const char *why, *advice;
+	bool permanent;
 
 	way->state = WAY_CONNECTING;
 	if (answer->error != 0) {
-		way_note_permanence(way, resolve_is_permanent(answer->error));
-		way_fail(way, NO_NAME, resolve_failure(answer->error),
-		    resolve_advice(answer->error));
+		why = resolve_failure(answer->error, &advice, &permanent);
+		way_note_permanence(way, permanent);
+		way_fail(way, NO_NAME, why, advice);
 		return;
 	}
 	race_enter(&way->dial.race, answer);
