@@ -155,12 +155,10 @@ act(struct program *self)
 	if (loop_init(&loop) == -1)
 		log_die(EXITCODE_RESOURCE, "cannot wait for events");
 	if (context != NULL && opts->server_count == 1 &&
-	    !tls_context_may_block(context)) {
+	    !tls_context_may_block(context))
 		tls_context_begin(context, &loop);
-	} else if (context != NULL) {
+	else if (context != NULL)
 		tls_context_load(context);
-		tls_context_read_ca(context);
-	}
 	events_open(&self->events, sinks, opts, &loop, &self->writer);
 	if (opts->action == OPTS_RUN ||
 	    (opts->action == OPTS_HOLD && opts->token == NULL)) {

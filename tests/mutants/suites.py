@@ -51,7 +51,6 @@ FIRST = {
     "src/redis/reread.c": ["servers/rotation"],
     "src/redis/password_file.c": ["servers/rotation", "job/memory"],
     "src/redis/out.c": ["job/memory"],
-    "src/redis/dial.c": ["servers/addresses"],
     "src/redis/handshake.c": ["servers/servers", "servers/replies"],
     "src/redis/rest.c": ["servers/hangups"],
     "src/redis/exchange.c": ["servers/hangups", "servers/hostile", "servers/cluster"],
