@@ -107,7 +107,7 @@ target_lose(struct target *target, bool was_paused)
 	if (was_paused)
 		target->why = mem_strdup("its pause has ended");
 	target->state = was_paused ? TARGET_OUT : TARGET_LOOK;
-	return !is_own || claim_change_token(&target->claim);
+	return !is_own || claim_supersede_token(&target->claim);
 }
 
 /* A lock that we lost before it was marked is acquired again, with a fresh

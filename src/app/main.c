@@ -63,8 +63,8 @@ static int
 print_text(const struct opts *opts)
 {
 	enum opts_action action = opts->action;
-	int rc = opts->summary		      ? opts_help_print_summary()
-		 : action == OPTS_HELP	      ? opts_help_print()
+	int rc = opts->summary || action == OPTS_HELP
+		     ? opts_help_print(!opts->summary)
 		 : action == OPTS_VERSION     ? print_version()
 		 : action == OPTS_SHOW_CONFIG ? fputs(opts->shown, stdout)
 					      : opts_help_print_dump();

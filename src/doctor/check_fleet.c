@@ -23,7 +23,7 @@ put_unknown(char **facts, const char *error, const char *permit)
 
 	rows_put(facts, "see:%s\n", is_denied ? permit : CHECK_SEE);
 	if (error != NULL)
-		rows_put(facts, "why:: %.256s\n", error);
+		rows_put(facts, "why:%.256s\n", error);
 }
 
 /* A missing number is 0. */

@@ -338,8 +338,6 @@ supervise(struct supervisor *self)
 		    (struct pollfd){.fd = self->timer, .events = POLLIN};
 		if (ppoll(polled, 2, NULL, &but_chld) <= 0)
 			continue;
-		if (polled[1].revents != 0)
-			self->armed_at = 0;
 		if (polled[0].revents & ~POLLOUT)
 			obey(self);
 	}

@@ -402,8 +402,8 @@ majority_step_held(struct set *set)
 	for (size_t i = 0; i < set->count; i++)
 		if (lock_phase(&set->locks[i]) == LOCK_HELD &&
 		    (lock_phase(set->about) != LOCK_HELD ||
-			(set->about->why.cost == COST_NOTHING &&
-			    set->locks[i].why.cost != COST_NOTHING)))
+			(!set->about->why.no_queue &&
+			    set->locks[i].why.no_queue)))
 			set->about = &set->locks[i];
 	if (set->state == LOCK_HELD)
 		plant(set);

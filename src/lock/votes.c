@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/num.h"
+#include "base/duration.h"
 #include "lock/contact.h"
 #include "lock/lease.h"
 #include "redis/info.h"
@@ -99,7 +99,7 @@ on_info(void *arg, const struct reply *reply)
 	info_text(info, "run_id", vote->run_id, sizeof(vote->run_id));
 	vote->obstacle[0] = '\0';
 	vote->known = vote->run_id[0] != '\0' && seconds >= 0 &&
-		      seconds <= NUM_DURATION_MAX_MS / 1000;
+		      seconds <= DURATION_MAX_MS / 1000;
 	if (vote->known) {
 		vote->started_at =
 		    clock_now() - (seconds > 0 ? seconds - 1 : 0) * 1000;

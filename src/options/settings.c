@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/duration.h"
 #include "base/exitcode.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -59,7 +60,7 @@ set_field(void *field, const struct opts_row *row, const char *text)
 		*(int *)field = (int)number;
 		return NULL;
 	case OPTS_DURATION:
-		if (num_duration(text, &number) < 0)
+		if (duration_parse(text, &number) < 0)
 			return "not a duration (a number with ms, s, min, h or "
 			       "d, such as 90, 1.5h or 1h30m)";
 		if (number < row->min || number > row->max)
@@ -86,7 +87,7 @@ set_replicas(struct opts *opts, const struct opts_row *row, const char *text)
 		memcpy(digits, text, length);
 	if (num_int(digits, row->min, row->max, &count) < 0 ||
 	    (text[length] == ':' &&
-		(num_duration(text + length + 1, &ms) < 0 || ms == 0)))
+		(duration_parse(text + length + 1, &ms) < 0 || ms == 0)))
 		return row->mistake;
 	opts->lock.replicas = (int)count;
 	opts->lock.replicas_ms = ms;

@@ -102,11 +102,11 @@ static void
 watch_queue(struct run *run, const struct lock *lock)
 {
 	struct event event = {.type = EVENT_NO_QUEUE,
-	    .why = lock->why.costs,
+	    .why = lock->why.cost,
 	    /* It is in the nature of the key's name. */
 	    .minor = claim_top_tier(lock->config) == CLAIM_PLAIN};
 
-	if (run->observer.no_queue || lock->why.cost != COST_QUEUE)
+	if (run->observer.no_queue || !lock->why.no_queue)
 		return;
 	run->observer.no_queue = true;
 	if (lock->claim.outer != NULL)
@@ -185,8 +185,8 @@ report_no_history(const struct run *run, const struct lock *lock)
 	if (lock->config->history_ms == 0 || lock->claim.outer != NULL ||
 	    (lock->claim.tier == CLAIM_FULL && !set_is_majority(&run->set)))
 		return;
-	if (lock->why.cost != COST_NOTHING)
-		why = lock->why.costs;
+	if (lock->why.no_queue)
+		why = lock->why.cost;
 	emit(run, lock,
 	    (struct event){.type = EVENT_NO_HISTORY,
 		.minor = true,
@@ -369,7 +369,7 @@ report_unrecorded(const struct run *run)
 			emit(run, lock,
 			    (struct event){.type = EVENT_NO_HISTORY,
 				.minor = !matters,
-				.why = lock->why.costs});
+				.why = lock->why.cost});
 	}
 }
 

@@ -55,14 +55,19 @@ class Player:
 
     def fail_calls(self, mutant):
         """The cases of system calls of its function that fail, twice, with it alone."""
+        def play():
+            complaint = self.tree.build_faults()
+            if complaint:
+                raise RuntimeError(complaint)
+            return self.sandbox.fail_calls(where)
+
         where = f"{mutant.path.removeprefix('src/')}:{mutant.function}"
-        failing = self.sandbox.fail_calls(where)
+        failing = play()
         if failing:
-            failing &= self.sandbox.fail_calls(where)
+            failing &= play()
         if failing:
             self.tree.restore(mutant)
-            self.must_build([])
-            failing -= self.sandbox.fail_calls(where)
+            failing -= play()
             self.tree.write(mutant)
             self.must_build([])
         return failing

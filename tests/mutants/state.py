@@ -30,6 +30,7 @@ class State:
         """again: of another source, or with other tests, what was noticed counts too."""
         self.path, self.about = path, [digest_of(["src", "tests"]), *map(str, about)]
         self.again = again
+        self.known = set()  # names of mutants that were drawn before
         self.drawn, self.results, self.control = None, {}, {}
         try:
             with open(path, encoding="utf-8") as file:
@@ -38,6 +39,7 @@ class State:
             pass
 
     def load(self, kept):
+        self.known = {*kept["drawn"], *kept["results"]}
         if kept["about"] != self.about:
             self.results = {name: result for name, result in kept["results"].items()
                             if self.again and result[0]}

@@ -25,7 +25,10 @@ class Tree:
     def build(self, units):
         """None, or what the compiler says."""
         programs = [f"{BUILD}/{unit[:-2]}" for unit in units]
-        return self.make("all", f"{BUILD}/sim", *programs) or self.make("VARIANT=faults", "all")
+        return self.make("all", f"{BUILD}/sim", *programs)
+
+    def build_faults(self):
+        return self.make("VARIANT=faults", "all")
 
     def make(self, *targets):
         environment = {key: value for key, value in os.environ.items()

@@ -111,8 +111,12 @@ test_losses(void)
 	lose(1);
 	lose(3);
 	is_int(set.state, LOCK_HELD, "two of five servers have lost it");
+	loop_timer_set(&loop, &set.locks[3].timer, now + TTL_MS);
+	set_step(&set);
+	is_int(set.locks[3].timer.at - now, TTL_MS, "  it is planted again");
 	lose(4);
 	is_int(set.state, LOCK_LOST, "three of them have");
+	is_int(set.locks[3].timer.at, CLOCK_NEVER, "  it is planted no more");
 	is_text(set.error, "gone", "  in the words of the first");
 	set_fini(&set);
 

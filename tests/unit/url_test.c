@@ -298,6 +298,8 @@ test_good(const struct good_case *test)
 	const struct endpoint *want = &test->want;
 	struct endpoint got, again;
 
+	memset(&got, 0xff, sizeof(got)); /* what was there does not count */
+	memset(&again, 0xff, sizeof(again));
 	is_text(url_parse(test->text, &got), NULL, test->text);
 	is_int(got.transport, want->transport, "  transport");
 	is_text(got.host, want->host, "  host");
@@ -325,6 +327,7 @@ test_bad(const struct bad_case *test)
 {
 	struct endpoint endpoint;
 
+	memset(&endpoint, 0xff, sizeof(endpoint));
 	is_text(url_parse(test->text, &endpoint), test->reason, test->text);
 	ok(endpoint.host == NULL && endpoint.user == NULL &&
 		endpoint.password == NULL && endpoint.label == NULL,

@@ -261,11 +261,17 @@ tls_context_reread(struct tls_context *context)
 
 /* ---------------------------------------------------------------------- */
 
+static bool
+has_files(const struct tls_context *context)
+{
+	return context->paths[TLS_CA] != NULL ||
+	       context->paths[TLS_CERT] != NULL;
+}
+
 /* The files are examined before they are read: see make_anew. */
 struct tls_context *
 tls_context_new(const struct tls_config *config)
 {
-	bool given = config->ca_file != NULL || config->cert_file != NULL;
 	struct tls_context *context = calloc(1, sizeof(*context));
 
 	if (context == NULL)
@@ -273,11 +279,10 @@ tls_context_new(const struct tls_config *config)
 	context->paths[TLS_CA] = config->ca_file;
 	context->paths[TLS_CERT] = config->cert_file;
 	context->paths[TLS_KEY] = config->key_file;
-	context->certified = config->cert_file != NULL;
 	context->die = config->die;
 	context->reread.enabled =
-	    given && look_at_files(context->paths, context->files) == NULL;
-	context->may_block = given && !context->reread.enabled;
+	    has_files(context) &&
+	    look_at_files(context->paths, context->files) == NULL;
 	return context;
 }
 
@@ -292,7 +297,7 @@ tls_context_free(struct tls_context *context)
 bool
 tls_context_may_block(const struct tls_context *context)
 {
-	return context->may_block;
+	return has_files(context) && !context->reread.enabled;
 }
 
 /* openssl.cnf must be read where it has the policy of the system. But the

@@ -107,9 +107,7 @@ struct tls_context {
 	enum tls_state state;
 	struct library lib;
 	SSL_CTX *ctx;	   /* sessions keep the one that they began with */
-	bool certified;	   /* we have a certificate of our own */
 	bool beyond_tls12; /* the system requires a newer version */
-	bool may_block;
 	void (*die)(int status, const char *why);
 	struct loop_timer timer;
 	const char *paths[TLS_FILES]; /* NULL: not given */
