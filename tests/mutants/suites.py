@@ -38,7 +38,7 @@ SUITES = {
 # File -> what knows it best.
 FIRST = {
     "src/base/descriptors.c": ["job/descriptors"],
-    "src/base/json.c": ["cli/admin"],
+    "src/base/row.c": ["cli/admin"],
     "src/base/log.c": ["queue/waiters"],
     "src/base/secret.c": ["job/memory"],
     "src/base/table.c": ["cli/admin"],
