@@ -38,6 +38,7 @@ SUITES = {
 # File -> what knows it best.
 FIRST = {
     "src/base/descriptors.c": ["job/descriptors"],
+    "src/base/row.c": ["cli/admin"],
     "src/base/log.c": ["queue/waiters"],
     "src/base/secret.c": ["job/memory"],
     "src/base/table.c": ["cli/admin"],
