@@ -90,16 +90,21 @@ tags() {
 		"$root/man/$1" | sed -n "s/^\.It $3 //p" | grep -oE '[A-Za-z_]+'
 }
 
-# members FILE...: those of the JSON that these files of src/ print.
-members() {
-	(cd "$root/src" && cat "$@") |
-		grep -oE 'json[a-z_]*\([^(",]*, "[a-z_]+"|\\"[a-z_]+\\":' | grep -oE '[a-z_]{2,}\\?"' |
-		tr -d '\\"' | sort -u >"$table.members"
-	echo "$table.members"
+# members_are PAGE FILE...: standard input has each member of the JSON that these files
+# of src/ print by its name, and only words of theirs.
+members_are() {
+	sort -u >"$table.said"
+	(cd "$root/src" && cat "${@:2}") >"$table.source"
+	grep -oE 'row_[a-z]+\(&?row, (NULL, |"[A-Z]+", )?"[a-z_]+"' "$table.source" |
+		sed 's/.*"\(.*\)"/\1/' | sort -u >"$table.members"
+	[[ -s $table.members ]]
+	comm -13 "$table.said" "$table.members" | diff --label "$1" --label members /dev/null -
+	grep -oE '"[a-z_]+"' "$table.source" | tr -d '"' | sort -u |
+		comm -13 - "$table.said" | diff --label program --label "$1" /dev/null -
 }
 
 @test "man page: the members of a log line are those of the program" {
-	members sink/log_line.c >/dev/null
+	sed -nE 's/^	\{"[a-z]*", "([a-z_]+)",.*/\1/p' "$root/src/sink/event_fields.c" >"$table.members"
 	sed -n 's/.*\.ms = "\([a-z_]*\)".*/\1/p' "$root/src/run/event.c" >>"$table.members"
 	(($(sort -u "$table.members" | wc -l) > 25))
 	tags rlockrun-events.7 JSON Li | same_as rlockrun-events.7 "$table.members"
@@ -108,16 +113,13 @@ members() {
 @test "man page: the members of --json are those of the program" {
 	awk '/^\.S[hs] / { inside = $2 == "JSON" } inside' "$man" "$root/man/rlockrun-locks.7" |
 		sed -nE 's/^\.(It Li|Ql) //p' | grep -oE '\b[a-z_]{2,}\b' | grep -vx eu |
-		same_as rlockrun-locks.7 "$(members admin/{look,notes,pause,resume}.c)"
+		members_are rlockrun-locks.7 admin/{lock_row,look,notes,pause,resume}.c
 	sed -n '/^prints one object on one line:/,/^Later/s/^\.Li //p' "$root/man/rlockrun-operations.7" |
-		grep -oE '[a-z]+' |
-		same_as rlockrun-operations.7 "$(members doctor/findings.c)"
+		grep -oE '[a-z]+' | members_are rlockrun-operations.7 doctor/findings.c
 	sed -n '/^prints one object on one line:/,/^\.Pp/s/^\.Li //p' "$root/man/rlockrun-locks.7" |
-		grep -oE '[a-z]+' |
-		same_as rlockrun-locks.7 "$(members admin/check.c)"
+		grep -oE '[a-z]+' | members_are rlockrun-locks.7 admin/check.c
 	sed -n '/^prints the same as one object on one line:/,/^\.Pp/s/^\.Li //p' "$root/man/rlockrun.conf.5" |
-		grep -oE '[a-z]+' |
-		same_as rlockrun.conf.5 "$(members options/settings_text.c)"
+		grep -oE '[a-z]+' | members_are rlockrun.conf.5 options/settings_text.c
 }
 
 @test "man page: the reasons are those of the program" {
@@ -140,8 +142,7 @@ members() {
 @test "man page: the events and variables of hooks are those of the program" {
 	sed -n 's/^ *\[OPTS_HOOK_.*= WORD("\(.*\)"),/\1/p' "$root/src/options/opts_hook.c" >"$table.hooks"
 	tags rlockrun-events.7 HOOKS Cm | same_as rlockrun-events.7 "$table.hooks"
-	grep -oE 'hook_put[a-z_]*\([^"]*"[A-Z_]+"' <(tr '\n' ' ' <"$root/src/sink/event_hook.c") |
-		sed 's/.*"\(.*\)"/RLOCKRUN_\1/' >"$table.hooks"
+	sed -nE 's/^	\{"[a-z]*", "[a-z_]*", "([A-Z_]+)",.*/RLOCKRUN_\1/p' "$root/src/sink/event_fields.c" >"$table.hooks"
 	(($(wc -l <"$table.hooks") > 8))
 	tags rlockrun-events.7 HOOKS Ev | same_as rlockrun-events.7 "$table.hooks"
 }
