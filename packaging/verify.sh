@@ -12,6 +12,8 @@
 # The first problem is one line, with exit status 1.
 set -eu
 export LC_ALL=C
+. "$(dirname "$0")/verify/programs.sh"
+. "$(dirname "$0")/verify/image.sh"
 
 fail() {
 	echo "verify.sh: $*" >&2
@@ -161,66 +163,6 @@ done
 
 # --- the programs ----------------------------------------------------------------------
 
-# Packages are read without the tools of either distribution, which are not everywhere.
-# Each function prints the program, or nothing.
-
-# from OFFSET FILE: what is behind that many bytes.
-from() { tail -c +$(($1 + 1)) "$2"; }
-# text OFFSET LENGTH FILE
-text() { from "$1" "$3" | head -c "$2" | tr -cd ' -~'; }
-
-# An archive of ar(1): members behind a header of 60 bytes, at even offsets.
-deb_program() {
-	at=8
-	for member in debian-binary control.tar.gz data.tar.gz; do
-		[ "$(text $at 16 "$1" | tr -d ' /')" = $member ] || return 0
-		size=$(text $((at + 48)) 10 "$1" | tr -d ' ')
-		case $size in '' | *[!0-9]* | 0?*) return 0 ;; esac
-		at=$((at + 60))
-		[ $member = data.tar.gz ] || at=$((at + size + size % 2))
-	done
-	from $at "$1" | head -c "$size" | tar -xzOf - ./usr/bin/rlockrun 2>/dev/null || :
-}
-
-# header_size OFFSET FILE: of a header of RPM, which has entries of 16 bytes and a store.
-header_size() {
-	# shellcheck disable=SC2046 # eight numbers
-	set -- $(from $(($1 + 8)) "$2" | head -c 8 | od -An -tu1)
-	[ $# -eq 8 ] || return 1
-	echo $((16 + 16 * ($3 * 256 + $4) + ($6 * 65536 + $7 * 256 + $8)))
-}
-
-# A lead of 96 bytes, a header with signatures, padded to 8 bytes, one of the package,
-# and files of cpio(1), whose headers of 110 bytes have the sizes as hexadecimal numbers.
-rpm_program() {
-	size=$(header_size 96 "$1") || return 0
-	payload=$((96 + (size + 7) / 8 * 8))
-	size=$(header_size $payload "$1") || return 0
-	payload=$((payload + size))
-	at=0
-	while :; do
-		entry=$(rpm_payload $at "$1" | head -c 146 | tr -cd ' -~')
-		sizes=$(echo "$entry" | sed -nE 's/^070701.{48}([0-9a-fA-F]{8}).{32}([0-9a-fA-F]{8}).{8}.+/\1 0x\2/p')
-		[ "$sizes" ] || return 0
-		size=$((0x${sizes% *}))
-		data=$((at + (110 + ${sizes#* } + 3) / 4 * 4))
-		case $entry in ??????*./usr/bin/rlockrun*) break ;; esac
-		at=$((data + (size + 3) / 4 * 4))
-	done
-	rpm_payload "$data" "$1" | head -c "$size"
-}
-# rpm_payload OFFSET FILE: of what is compressed, from that byte on.
-rpm_payload() { from "$payload" "$2" | gzip -dc 2>/dev/null | tail -c +$(($1 + 1)); }
-
-# verify_program FILE ARCHIVE: the program on standard input is that of the archive.
-verify_program() {
-	[ "$(sha256sum)" = "$(archive_program "$2" | sha256sum)" ] ||
-		fail "$1 does not have the program of $2"
-}
-archive_program() {
-	tar -xzOf "$folder/$1" "${1%.tar.gz}/bin/rlockrun" 2>/dev/null || :
-}
-
 for pair in $architectures; do
 	archive=rlockrun-$version-linux-${pair#*:}.tar.gz
 	[ "$(archive_program "$archive" | head -c 1)" ] || fail "$archive has no program"
@@ -230,60 +172,8 @@ for pair in $architectures; do
 	rpm_program "$folder/$name" | verify_program "$name" "$archive"
 done
 
-# --- the image -------------------------------------------------------------------------
-
-# has_blob DIGEST
-has_blob() {
-	case $blobs in *"$line${1#sha256:}$line"*) ;; *) fail "$image has no blob $1" ;; esac
-}
-blob() { tar -xOf "$folder/$image" "./blobs/sha256/${1#sha256:}" 2>/dev/null; }
-# strings NAMES: of JSON, the values with one of these names (of a regular expression).
-strings() {
-	tr -d ' \t\n' | sed 's/[],{}[]/\n/g' | sed -nE "s/^\"($1)\":\"([0-9a-z:]*)\"\$/\2/p"
-}
-
-# verify_manifest DIGEST ARCH
-verify_manifest() {
-	has_blob "$1"
-	config='' layers=''
-	for digest in $(blob "$1" | strings digest); do
-		has_blob "$digest"
-		if [ "$config" ]; then layers="$layers $digest"; else config=$digest; fi
-	done
-	[ "$layers" ] || fail "$image has no layers for $2"
-	stated=$(blob "$config" | strings architecture)
-	[ "$stated" = "$2" ] || fail "$image has a configuration of $stated for $2"
-	machine=$(echo "$table" | sed -n "s/^$2 //p")
-	for digest in $layers; do
-		blob "$digest" | tar -xzOf - bin/rlockrun 2>/dev/null || :
-	done | verify_program "$image" "rlockrun-$version-linux-$machine.tar.gz"
-}
-
 case $architectures in *amd64:*arm64:*) is_released "$image" || fail "$image is missing" ;; esac
-if is_released "$image"; then
-	blobs=$(tar -tf "$folder/$image" 2>/dev/null) || fail "$image is no complete tar file"
-	blobs=$(echo "$blobs" | sed -nE 's|^\./blobs/sha256/([0-9a-f]{64})$|\1|p')
-	[ "$blobs" ] || fail "$image has no blobs"
-	blobs=$line$blobs$line
-	for sum in $blobs; do
-		[ "$(blob "$sum" | sha256sum)" = "$sum  -" ] || fail "$image has a blob that is not $sum"
-	done
-	index=$(tar -xOf "$folder/$image" ./index.json 2>/dev/null | strings digest)
-	[ "$index" ] || fail "$image has no index"
-	has_blob "$index"
-	index=$(blob "$index")
-	there=$(echo "$index" | strings architecture | paste -sd' ' -)
-	[ "$there" = 'amd64 arm64' ] || fail "$image is for \"$there\", not for \"amd64 arm64\""
-	manifest=''
-	# The digest of a manifest comes before its architecture, and in the manifest that of
-	# the configuration before those of the layers.
-	for value in $(echo "$index" | strings 'digest|architecture'); do
-		case $value in
-		sha256:*) manifest=$value ;;
-		*) verify_manifest "$manifest" "$value" ;;
-		esac
-	done
-fi
+if is_released "$image"; then verify_image; fi
 
 count=$(wc -l <"$folder/SHA256SUMS")
 if [ "$key" ]; then

@@ -65,78 +65,60 @@ describe_end(const struct look *look, const struct look_run *run)
 	    has_end ? "at" : "since", at);
 }
 
+/* failed: the run that has, or NULL. */
 static char *
-describe_last_success(const struct look *look, enum look_due due)
+describe_lock(const struct look *look, enum look_due due,
+    const struct look_run *failed)
 {
-	const struct look_success *success = &look->success;
-	const char *by = ", by the clock of the server";
-	char ago[64];
+	const struct look_run *success = &look->success;
+	bool known = success->end_ms > 0, overdue = due == LOOK_DUE_OVERDUE;
+	bool unknown = due == LOOK_DUE_UNKNOWN;
+	char *end = failed != NULL ? describe_end(look, failed) : NULL;
+	char ago[64] = "", every[32], *text;
 
-	if (success->end_ms > 0) {
+	if (known)
 		look_describe_ago(success->end_ms, look->now_ms, ago,
 		    sizeof(ago));
-		return mem_printf("last success %s on %s%s", ago, success->host,
-		    due == LOOK_DUE_UNKNOWN ? by : "");
-	}
-	if (due == LOOK_DUE_UNKNOWN)
-		return mem_printf("no success is known, and the time from "
-				  "which one is due lies in the future%s",
-		    by);
-	return mem_printf("no success is known");
-}
-
-static char *
-describe_lock(const struct look *look, enum look_due due)
-{
-	const struct look_run *over = look_last_over(look);
-	bool overdue = due == LOOK_DUE_OVERDUE;
-	char *success = describe_last_success(look, due);
-	char *end = over != NULL && look_run_has_failed(over)
-			? describe_end(look, over)
-			: NULL;
-	char every[32], *text;
-
 	moment_describe_age(look->expect_ms, every, sizeof(every));
-	text = mem_printf("%s%s%s%s%s%s", success,
+	text = mem_printf("%s%s%s%s%s%s%s%s%s%s%s",
+	    known ? "last success " : "no success is known", ago,
+	    known ? " on " : "", known ? success->who.host : "",
+	    !known && unknown ? ", and the time from which one is due lies in "
+				"the future"
+			      : "",
+	    unknown ? ", by the clock of the server" : "",
 	    overdue ? ", due every " : "", overdue ? every : "",
 	    end != NULL ? "; last run: " : "", end != NULL ? end : "",
 	    look_run_is_on(&look->last) ? "; running" : "");
-	free(success);
 	free(end);
 	return text;
 }
 
-static void
+/* Adds what is known of the runs of a lock; false if that is nothing. A history
+ * that is damaged or withheld may hide them. */
+static bool
 check_look(struct check *check, const struct look *look, const char *key)
 {
 	const char *name = key + strlen(check->client->opts->prefix);
+	const struct look_problem *problem = look_history_problem(look, key);
 	const struct look_run *over = look_last_over(look);
-	enum check_state state = CHECK_FINE;
+	bool failed = over != NULL && look_run_has_failed(over);
 	int64_t overdue_ms;
 	enum look_due due = look_due(look, &overdue_ms);
 
-	if (due == LOOK_DUE_OVERDUE)
-		state = CHECK_OVERDUE;
-	else if (due == LOOK_DUE_UNKNOWN)
-		state = CHECK_UNKNOWN;
-	else if (over != NULL && look_run_has_failed(over))
-		state = CHECK_FAILED;
-	add_check(check, name, state, describe_lock(look, due));
-}
-
-/* Whether the history is damaged or withheld, which may hide the runs. */
-static bool
-check_problems(struct check *check, const struct look *look, const char *key)
-{
-	const char *name = key + strlen(check->client->opts->prefix);
-	const struct look_problem *problem = look_history_problem(look, key);
-
-	if (problem == NULL)
-		return false;
-	add_check(check, name, CHECK_UNKNOWN,
-	    mem_strdup(client_is_denied(problem) ? "its history may not be read"
-						 : "its history is damaged"));
-	return true;
+	if (problem != NULL)
+		add_check(check, name, CHECK_UNKNOWN,
+		    mem_strdup(client_is_denied(problem)
+				   ? "its history may not be read"
+				   : "its history is damaged"));
+	else if (look_has_history(look))
+		add_check(check, name,
+		    due == LOOK_DUE_OVERDUE   ? CHECK_OVERDUE
+		    : due == LOOK_DUE_UNKNOWN ? CHECK_UNKNOWN
+		    : failed		      ? CHECK_FAILED
+					      : CHECK_FINE,
+		    describe_lock(look, due, failed ? over : NULL));
+	return problem != NULL || look_has_history(look);
 }
 
 /* --- locks by name ---------------------------------------------------------
@@ -149,13 +131,9 @@ check_named(struct client *client, const struct key_names *keys,
 	struct check *check = client->arg;
 	const char *name = keys->lock + strlen(client->opts->prefix);
 
-	if (check_problems(check, look, keys->lock))
-		return EXITCODE_OK;
-	if (look_has_history(look))
-		check_look(check, look, keys->lock);
-	else
+	if (!check_look(check, look, keys->lock))
 		add_check(check, name, CHECK_OVERDUE,
-		    mem_printf("no run is known"));
+		    mem_strdup("no run is known"));
 	return EXITCODE_OK;
 }
 
@@ -195,8 +173,7 @@ on_check_lock(void *arg, struct look *look, const char *key)
 	for (size_t i = 0; i < opts->key_count; i++)
 		if (strcmp(opts->keys[i].key, key) == 0)
 			return;
-	if (!check_problems(arg, look, key) && look_has_history(look))
-		check_look(arg, look, key);
+	check_look(arg, look, key);
 }
 
 static int

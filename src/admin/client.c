@@ -169,45 +169,37 @@ read_client_look(void *arg, const struct value *value)
 	return query_read_look(look, value, look->keys) ? 0 : -1;
 }
 
-static bool
-look_with(struct client *client, const struct key_names *keys,
-    enum query_keys count, const struct query_limits *limits, struct look *look)
-{
-	struct request request;
-	bool found;
-
-	look->keys = keys;
-	query_look(&request, keys, count, limits);
-	found = client_ask(client, request.command.script, request.argv,
-	    read_client_look, look);
-	request_fini(&request);
-	return found;
-}
-
 /* Access rules may deny the keys beside the lock's own. Then a rlockrun looks
  * like another client. */
 static bool
 look_at_lock(struct client *client, const struct key_names *keys,
     const struct query_limits *limits, struct look *look)
 {
+	enum opts_action action = client->opts->action;
 	enum query_keys count = client_reaches_helpers(client, keys->lock)
 				    ? QUERY_HELPERS
 				    : QUERY_KEY_ONLY;
+	char *why = NULL;
 	bool found;
-	char *why;
 
-	if (look_with(client, keys, count, limits, look)) {
-		look->whole = count == QUERY_HELPERS;
-		return true;
+	for (;;) {
+		struct request request;
+
+		look->keys = keys;
+		query_look(&request, keys, count, limits);
+		found = client_ask(client, request.command.script, request.argv,
+		    read_client_look, look);
+		request_fini(&request);
+		if (found || count == QUERY_KEY_ONLY ||
+		    client->failure != ENDING_REFUSED ||
+		    action == OPTS_HISTORY || action == OPTS_CHECK)
+			break;
+		count = QUERY_KEY_ONLY;
+		why = mem_printf("holder and last run are not shown: %s",
+		    client->error);
 	}
-	if (count != QUERY_HELPERS || client->failure != ENDING_REFUSED ||
-	    client->opts->action == OPTS_HISTORY ||
-	    client->opts->action == OPTS_CHECK)
-		return false;
-	why =
-	    mem_printf("holder and last run are not shown: %s", client->error);
-	found = look_with(client, keys, QUERY_KEY_ONLY, limits, look);
-	if (found)
+	look->whole = count == QUERY_HELPERS;
+	if (found && why != NULL)
 		client_emit(client,
 		    (struct event){.type = EVENT_NOT_SHOWN, .why = why});
 	free(why);

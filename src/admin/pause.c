@@ -189,37 +189,31 @@ ask_together(struct pause *pause, struct target **targets, size_t count)
 	take_answers(pause, targets, questions, count);
 }
 
-/* Asks about all locks in this state, at the node that is being asked. */
-static void
-run_step(struct pause *pause, enum target_state state)
-{
-	const struct client *client = pause->client;
-	struct target *some[ENQUIRY_AT_ONCE];
-	size_t count = 0;
-
-	for (size_t i = 0; i < pause->count; i++) {
-		struct target *target = &pause->targets[i];
-
-		if (target->state == state &&
-		    target->node == client->enquiry.node)
-			some[count++] = target;
-		if (count == ENQUIRY_AT_ONCE ||
-		    (i + 1 == pause->count && count > 0)) {
-			ask_together(pause, some, count);
-			count = 0;
-		}
-		if (client->failure == ENDING_REFUSED && state < TARGET_LEAVE)
-			return;
-	}
-}
-
+/* Asks the node about its locks, one state after the other. */
 static void
 visit_node(void *arg)
 {
 	struct pause *pause = arg;
+	const struct client *client = pause->client;
+	struct target *some[ENQUIRY_AT_ONCE];
+	size_t count = 0;
 
 	for (enum target_state state = 0; state < TARGET_PAUSED; state++)
-		run_step(pause, state);
+		for (size_t i = 0; i < pause->count; i++) {
+			struct target *target = &pause->targets[i];
+
+			if (client->failure == ENDING_REFUSED &&
+			    state < TARGET_LEAVE)
+				break;
+			if (target->state == state &&
+			    target->node == client->enquiry.node)
+				some[count++] = target;
+			if (count == ENQUIRY_AT_ONCE ||
+			    (i + 1 == pause->count && count > 0)) {
+				ask_together(pause, some, count);
+				count = 0;
+			}
+		}
 }
 
 /* Asks once about each lock that is not settled. */
@@ -471,20 +465,6 @@ pause_targets(struct pause *pause)
 	return result != EXITCODE_OK ? result : output;
 }
 
-/* NULL, or why nothing is paused. */
-static const char *
-find_mistake(const struct pause *pause)
-{
-	if (pause->found_count > PAUSE_LOCKS)
-		return "more than 1000 locks match";
-	if (pause->found_count > 0)
-		return NULL;
-	return is_pattern(pause->client->opts->glob)
-		   ? "no known lock matches; -k pauses one that has never run"
-		   : "no such lock is known; if it has never run, name it "
-		     "with -k, too";
-}
-
 static int
 pause_found(struct pause *pause)
 {
@@ -496,7 +476,14 @@ pause_found(struct pause *pause)
 
 	sort_found(pause);
 	count = pause->found_count;
-	mistake.why = find_mistake(pause);
+	if (count > PAUSE_LOCKS)
+		mistake.why = "more than 1000 locks match";
+	else if (count == 0 && is_pattern(mistake.name))
+		mistake.why = "no known lock matches; -k pauses one that has "
+			      "never run";
+	else if (count == 0)
+		mistake.why = "no such lock is known; if it has never run, "
+			      "name it with -k, too";
 	if (mistake.why != NULL) {
 		client_emit(pause->client, mistake);
 		return EXITCODE_USAGE;

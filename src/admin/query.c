@@ -263,24 +263,6 @@ take_runs(struct cursor *values, struct look *look)
 		look->last = look->runs[0];
 }
 
-static void
-read_success(struct look *look, const char *text)
-{
-	struct record_words words = {text};
-	struct look_run run = {.exists = true};
-
-	look->success.end_ms = record_time(&words, look->now_ms);
-	read_grant(&words, &run, look->now_ms);
-	check_number(look, *text == '\0' || look->success.end_ms != 0,
-	    "the last success");
-	if (look->success.end_ms == 0)
-		return;
-	snprintf(look->success.host, sizeof(look->success.host), "%s",
-	    run.who.host);
-	snprintf(look->success.fence, sizeof(look->success.fence), "%s",
-	    run.fence);
-}
-
 /* Whom a note names behind the '|': by what its reason has there. */
 static void
 read_noted(struct look_note *note, const char *text, int64_t now_ms)
@@ -307,20 +289,6 @@ read_noted(struct look_note *note, const char *text, int64_t now_ms)
 	}
 }
 
-/* The order to stop has the token of the holder and the end of the order in
- * front, and the waiter's name behind it. */
-static int64_t
-read_order_time(struct record_words *words, int64_t now_ms)
-{
-	char word[LIMIT_TEXT];
-	int64_t until_ms;
-
-	record_word(words, word, sizeof(word));
-	until_ms = record_time(words, now_ms);
-	record_word(words, word, sizeof(word));
-	return until_ms > 0 ? until_ms - LIMIT_ORDER_MS : 0;
-}
-
 /* A note without a time is damaged, and says nothing. A pause that goes on is
  * seen as the holder. */
 static void
@@ -330,9 +298,17 @@ add_note(struct look *look, enum look_noted what, const char *text)
 	const char *noted = strstr(text, " | ");
 	struct look_note note = {.what = what};
 	size_t at = look->note_count;
+	char word[LIMIT_TEXT];
 
-	note.at_ms = what == NOTED_ORDER ? read_order_time(&words, look->now_ms)
-					 : record_time(&words, look->now_ms);
+	/* The order to stop has the token of the holder and the end of the
+	 * order in front, and the waiter's name behind it. */
+	if (what == NOTED_ORDER)
+		record_word(&words, word, sizeof(word));
+	note.at_ms = record_time(&words, look->now_ms);
+	if (what == NOTED_ORDER) {
+		record_word(&words, word, sizeof(word));
+		note.at_ms -= note.at_ms > 0 ? LIMIT_ORDER_MS : 0;
+	}
 	if (note.at_ms == 0 ||
 	    (what == NOTED_PAUSE && note.at_ms > look->now_ms))
 		return;
@@ -351,7 +327,8 @@ add_note(struct look *look, enum look_noted what, const char *text)
 static void
 take_known(struct cursor *values, struct look *look)
 {
-	const char *fence = cursor_text(values, LIMIT_ENTRY), *period, *entry;
+	const char *fence = cursor_text(values, LIMIT_ENTRY);
+	const char *success, *period, *entry;
 	struct record_words words = {fence};
 	int64_t ms;
 	bool holds;
@@ -360,7 +337,11 @@ take_known(struct cursor *values, struct look *look)
 	if (*fence != '\0')
 		read_fence(&words, look->fence);
 	check_number(look, *fence == '\0' || *look->fence != '\0', "the fence");
-	read_success(look, cursor_text(values, LIMIT_ENTRY));
+	words.at = success = cursor_text(values, LIMIT_ENTRY);
+	look->success.end_ms = record_time(&words, look->now_ms);
+	read_grant(&words, &look->success, look->now_ms);
+	check_number(look, *success == '\0' || look->success.end_ms != 0,
+	    "the last success");
 	words.at = period = cursor_text(values, LIMIT_ENTRY);
 	ms = record_number(&words, LIMIT_AGE_MS);
 	look->expect_ms = ms > 0 ? ms : 0;

@@ -24,39 +24,34 @@ struct resume {
 	int result;
 };
 
-/* The pause may have ended since it was found: another holder is left alone. */
-static void
-end_pause(struct resume *resume, const struct paused *paused)
-{
-	struct client *client = resume->client;
-	struct key_names keys;
-	int64_t freed;
-
-	key_names_init(&keys, paused->key, NULL);
-	freed = force_holders(client, &keys, &paused->look, NULL);
-	key_names_fini(&keys);
-	if (freed > 0) {
-		resume->resumed++;
-		lock_row_print_act(client, "resumed", paused->key, true, -1);
-		client_emit(client,
-		    (struct event){.type = EVENT_RESUMED,
-			.name = paused->key + strlen(client->opts->prefix)});
-	} else if (freed < 0) {
-		resume->result = client_report_failure(client);
-	}
-}
-
-/* Those of a page, or of the part of it that was read. */
+/* Those of a page, or of the part of it that was read. A pause may have ended
+ * since it was found: another holder is left alone. */
 static int
 end_pauses(void *arg)
 {
 	struct resume *resume = arg;
+	struct client *client = resume->client;
 
 	while (resume->count > 0) {
 		struct paused *paused = &resume->paused[--resume->count];
+		const char *key = paused->key;
+		struct key_names keys;
+		int64_t freed = 0;
 
+		key_names_init(&keys, key, NULL);
 		if (resume->result == EXITCODE_OK)
-			end_pause(resume, paused);
+			freed =
+			    force_holders(client, &keys, &paused->look, NULL);
+		key_names_fini(&keys);
+		if (freed > 0) {
+			resume->resumed++;
+			lock_row_print_act(client, "resumed", key, true, -1);
+			client_emit(client,
+			    (struct event){.type = EVENT_RESUMED,
+				.name = key + strlen(client->opts->prefix)});
+		} else if (freed < 0) {
+			resume->result = client_report_failure(client);
+		}
 		query_fini(&paused->look);
 		free(paused->key);
 	}

@@ -217,8 +217,7 @@ look_at_page(struct search *search)
 	struct search_item items[ENQUIRY_AT_ONCE];
 	size_t count = 0;
 
-	for (char **found = search->found; *found != NULL && !search->enough;
-	     found++) {
+	for (char **found = search->found; *found != NULL; found++) {
 		char helper = (*found)[strlen(*found) - 1];
 		char *key = find_lock(search, *found);
 
@@ -235,6 +234,8 @@ look_at_page(struct search *search)
 			if (!look_at_all(items, count))
 				return false;
 			count = 0;
+			if (search->enough)
+				break;
 		}
 	}
 	return true;

@@ -124,19 +124,13 @@ secret_free(void *secret)
 		munmap(header, header->size);
 }
 
-static __attribute__((noinline)) void
-wipe_stack(void)
+__attribute__((noinline)) void
+secret_wipe_stack(void)
 {
 	char dead[DEAD_STACK];
 
-	explicit_bzero(dead, sizeof(dead));
-}
-
-void
-secret_wipe_stack(void)
-{
 	if (any)
-		wipe_stack();
+		explicit_bzero(dead, sizeof(dead));
 }
 
 __attribute__((noinline)) void

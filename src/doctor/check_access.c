@@ -17,6 +17,9 @@
 #include "redis/info.h"
 #include "redis/reply.h"
 
+_Static_assert((int)NEEDS_COMMANDS <= (int)VISIT_QUESTIONS,
+    "all are asked at once");
+
 #define IN_SCRIPT "EVAL|return redis.call(unpack(ARGV))|1|" VISIT_KEY "|"
 
 enum access {
@@ -259,16 +262,6 @@ try_scripts(struct rules *rules)
 
 /* --- what is denied ----------------------------------------------------- */
 
-static char *
-append_rule(char *text, const char *prefix, const char *word)
-{
-	char *longer = mem_printf("%s%s%s%s", text, *text == '\0' ? "" : " ",
-	    prefix, word);
-
-	free(text);
-	return longer;
-}
-
 /* The pattern of a rule that permits this key: "[*]" stands for "*". What no
  * rule can contain (spaces), or what redis-cli takes for something else, is
  * "?", which stands for any byte. To be freed. */
@@ -277,19 +270,15 @@ key_pattern(const char *key)
 {
 	char *pattern = mem_alloc(3 * strlen(key) + 1), *end = pattern;
 
-	for (; *key != '\0'; key++)
-		if (strchr("*?[", *key) != NULL) {
-			*end++ = '[';
-			*end++ = *key;
-			*end++ = ']';
-		} else if (isspace((unsigned char)*key) ||
-			   iscntrl((unsigned char)*key) ||
-			   strchr("\"'\\", *key) != NULL) {
-			*end++ = '?';
-		} else {
-			*end++ = *key;
-		}
-	*end = '\0';
+	for (; *key != '\0'; key++) {
+		bool is_unfit = isspace((unsigned char)*key) ||
+				iscntrl((unsigned char)*key) ||
+				strchr("\"'\\", *key) != NULL;
+		bool is_special = strchr("*?[", *key) != NULL;
+
+		end += sprintf(end, is_special ? "[%c]" : "%c",
+		    is_unfit ? '?' : *key);
+	}
 	return pattern;
 }
 
@@ -301,7 +290,8 @@ list_rules(const struct rules *rules, const struct needs *lacking)
 
 	for (enum needs_command i = 0; i < NEEDS_COMMANDS; i++)
 		if (lacking->commands & NEEDS_BIT(i))
-			list = append_rule(list, "+", needs_commands[i].rule);
+			rows_put(&list, "%s+%s", *list != '\0' ? " " : "",
+			    needs_commands[i].rule);
 	for (size_t i = 0; i < rules->names_count; i++) {
 		const struct names *names = &rules->names[i];
 		uint64_t keys = lacking->keys & names->denied;
@@ -309,9 +299,11 @@ list_rules(const struct rules *rules, const struct needs *lacking)
 		char *helpers = key_helper(pattern, '*');
 
 		if (keys & NEEDS_BIT(KEY_LOCK))
-			list = append_rule(list, "~", pattern);
+			rows_put(&list, "%s~%s", *list != '\0' ? " " : "",
+			    pattern);
 		if (keys & ~NEEDS_BIT(KEY_LOCK))
-			list = append_rule(list, "~", helpers);
+			rows_put(&list, "%s~%s", *list != '\0' ? " " : "",
+			    helpers);
 		free(helpers);
 		free(pattern);
 	}

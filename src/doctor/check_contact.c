@@ -86,11 +86,12 @@ check_contact_measure(struct visit *visit)
 static void
 put_round_trip(char **facts, const struct clock *clock, int64_t ttl_ms)
 {
+	int64_t median_us = clock->took_us[clock->count / 2];
 	int64_t longest_us = clock->took_us[clock->count - 1];
 
 	rows_put(facts, "trips:%zu\nmedian:%.2f\nlongest:%.2f\nttl:%g\n",
-	    clock->count, (double)clock->took_us[clock->count / 2] / 1000,
-	    (double)longest_us / 1000, (double)ttl_ms / 1000);
+	    clock->count, (double)median_us / 1000, (double)longest_us / 1000,
+	    (double)ttl_ms / 1000);
 	rows_put_flag(facts, "slow",
 	    longest_us > votes_patience_ms(ttl_ms) * 1000);
 }
@@ -144,7 +145,7 @@ check_contact_begin(struct visit *visit)
 	const struct way *server = visit->enquiry.server;
 	struct tls_session session = {.protocol = ""};
 	char **facts = &visit->facts, address[64];
-	bool is_local, has_password;
+	bool is_local;
 
 	if (!check_contact_measure(visit))
 		return false;
@@ -152,13 +153,12 @@ check_contact_begin(struct visit *visit)
 	is_local = !way_address_text(server, address, sizeof(address)) ||
 		   strncmp(address, "127.", 4) == 0 ||
 		   strcmp(address, "::1") == 0;
-	has_password =
-	    endpoint->password != NULL || endpoint->password_file != NULL;
 	rows_put_flag(facts, "tls", way_describe_tls(server, &session));
 	rows_put(facts, "protocol:%s\ncipher:%s\n", session.protocol,
 	    session.cipher);
 	rows_put_flag(facts, "plain", !endpoint->tls && !is_local);
-	rows_put_flag(facts, "has_password", has_password);
+	if (endpoint->password != NULL || endpoint->password_file != NULL)
+		rows_put(facts, "secret:password\n");
 	rows_judge("tls", *facts, visit->findings);
 	judge_certificate(visit->findings, "the server's",
 	    &session.server_expiry);

@@ -14,8 +14,7 @@
 enum { REPLICAS_MAX = 64 };
 
 struct replica {
-	char host[CLUSTER_HOST_SIZE], label[CLUSTER_LABEL_SIZE];
-	int port;
+	struct enquiry_node node;
 	char *facts; /* NULL: not reached */
 	struct offset clock;
 };
@@ -30,7 +29,7 @@ struct replicas {
 
 /* slave0:ip=10.0.0.4,port=6379,state=online,offset=14,lag=0 */
 static bool
-read_replica(const char *line, struct replica *replica)
+read_replica(const char *line, struct enquiry_node *node)
 {
 	char port[sizeof("65535")];
 	const char *at = strstr(line, "port=");
@@ -38,36 +37,29 @@ read_replica(const char *line, struct replica *replica)
 
 	if (strncmp(line, "ip=", 3) != 0 || at == NULL)
 		return false;
-	snprintf(replica->host, sizeof(replica->host), "%.*s",
+	snprintf(node->host, sizeof(node->host), "%.*s",
 	    (int)strcspn(line + 3, ","), line + 3);
 	snprintf(port, sizeof(port), "%.*s", (int)strcspn(at + 5, ","), at + 5);
 	if (num_int(port, 1, UINT16_MAX, &number) == -1)
 		return false;
-	replica->port = (int)number;
-	return *replica->host != '\0';
+	node->endpoint.port = (int)number;
+	return *node->host != '\0';
 }
 
 static void
 ask_replica(const struct visit *primary, struct replica *replica)
 {
-	struct endpoint endpoint = *primary->enquiry.endpoint;
-	struct visit visit = {.enquiry = {.opts = primary->enquiry.opts,
-				  .loop = primary->enquiry.loop},
+	const struct enquiry *enquiry = &primary->enquiry;
+	struct enquiry_node *node = &replica->node;
+	struct visit visit = {.enquiry = {.opts = enquiry->opts,
+				  .loop = enquiry->loop},
 	    .findings = primary->findings,
 	    .is_replica = true};
 
-	endpoint.transport = URL_TCP;
-	endpoint.host = replica->host;
-	endpoint.port = replica->port;
-	endpoint.label = replica->label;
-	endpoint.master = NULL;
-	endpoint.cluster = false;
-	endpoint.hosts = NULL;
-	endpoint.host_count = 0;
-	endpoint_describe(&endpoint, "replica", replica->label,
-	    sizeof(replica->label));
-	visit.findings->subject = replica->label;
-	enquiry_begin(&visit.enquiry, &endpoint, NULL);
+	enquiry_name_node(node, enquiry->endpoint, node->endpoint.port,
+	    "replica");
+	visit.findings->subject = node->label;
+	enquiry_begin(&visit.enquiry, &node->endpoint, NULL);
 	if (check_contact_measure(&visit) && check_server_ask(&visit)) {
 		replica->clock = visit.clock.best;
 		replica->facts = visit.facts;
@@ -88,7 +80,7 @@ find_replicas(struct replicas *replicas)
 	for (int64_t i = 0; i < count; i++) {
 		snprintf(name, sizeof(name), "slave%" PRId64, i);
 		info_text(primary->facts, name, line, sizeof(line));
-		if (read_replica(line, &replicas->list[replicas->count]))
+		if (read_replica(line, &replicas->list[replicas->count].node))
 			replicas->count++;
 	}
 	rows_put(&facts, "named:%zu\ncount:%" PRId64 "\n", replicas->count,
@@ -131,12 +123,13 @@ is_known(const struct visit *primary, const struct replica *replica)
 	for (size_t i = 0; i < primary->known_count; i++) {
 		const struct sentinel_address *known = &primary->known[i];
 
-		if (known->port == replica->port &&
-		    (strcmp(known->host, replica->host) == 0 ||
-			!is_number(known->host) || !is_number(replica->host)))
+		if (known->port == replica->node.endpoint.port &&
+		    (strcmp(known->host, replica->node.host) == 0 ||
+			!is_number(known->host) ||
+			!is_number(replica->node.host)))
 			return true;
 	}
-	return !primary->has_sentinels;
+	return primary->known == NULL;
 }
 
 /* Whether those that confirm a lock are those that may be promoted: if all of
@@ -199,7 +192,7 @@ check_replicas(struct visit *visit)
 		struct replica *replica = &replicas.list[i];
 		size_t before = findings->count;
 
-		findings->subject = replica->label;
+		findings->subject = replica->node.label;
 		judge_worth(&replicas, replica);
 		if (replica->facts == NULL)
 			continue;

@@ -19,7 +19,7 @@ struct judgement {
 	 * "name=value" and "name<number", which a version may be, too; '!'
 	 * negates. */
 	char condition[130];
-	/* Templates: {name} is its value. The remedy may be empty. */
+	/* Templates of base/template.h. The remedy may be empty. */
 	char text[144];
 	char remedy[200];
 };

@@ -50,10 +50,8 @@ const struct judgement rows_table[] = {
 
 	{.text = "tls"},
 	{"tls", FINDING_OK, "tls", "{protocol}, {cipher}", ""},
-	{"tls", FINDING_NOTE, "plain has_password",
-	    "the connection is not encrypted, nor is the password",
-	    "rediss:// in place of redis://, if the server can"},
-	{"tls", FINDING_NOTE, "plain", "the connection is not encrypted",
+	{"tls", FINDING_NOTE, "plain",
+	    "the connection is not encrypted[, nor is the {secret}]",
 	    "rediss:// in place of redis://, if the server can"},
 
 	{.text = "certificate"},
@@ -98,7 +96,7 @@ const struct judgement rows_table[] = {
 
 	{.text = "slots"},
 	{"slots", FINDING_UNKNOWN, "see",
-	    "the server does not say which slots are served{why}", "{see}"},
+	    "the server does not say which slots are served[: {why}]", "{see}"},
 	{"slots", EXITCODE_UNAVAILABLE, "!cluster_state=ok",
 	    "the cluster is down: {missing} slots have no owner, the owners "
 	    "of {failing} have failed", REPAIR},
@@ -109,7 +107,7 @@ const struct judgement rows_table[] = {
 	    "failed or do not answer: their locks are out of reach", REPAIR},
 	{.text = "nodes"},
 	{"primaries", FINDING_UNKNOWN, "",
-	    "the nodes are not known, so they are not examined{why}", "{see}"},
+	    "the nodes are not known, so they are not examined[: {why}]", "{see}"},
 
 	/* What one sentinel says of the primary, and of the others. */
 	{.text = "sentinel"},

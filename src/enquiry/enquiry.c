@@ -209,21 +209,21 @@ enquiry_find_node(const struct enquiry *enquiry,
 	return -1;
 }
 
-static void
-fill_node(const struct enquiry *enquiry, struct enquiry_node *node,
-    const struct cluster_node *primary)
+void
+enquiry_name_node(struct enquiry_node *node, const struct endpoint *from,
+    int port, const char *name)
 {
-	memcpy(node->host, primary->host, sizeof(node->host));
-	node->endpoint = *enquiry->endpoint;
+	node->endpoint = *from;
+	node->endpoint.transport = URL_TCP;
+	node->endpoint.master = NULL;
 	node->endpoint.cluster = false;
 	node->endpoint.hosts = NULL;
 	node->endpoint.host_count = 0;
 	node->endpoint.host = node->host;
-	node->endpoint.port = primary->port;
+	node->endpoint.port = port;
 	node->endpoint.label = node->label;
-	endpoint_describe(&node->endpoint, "cluster", node->label,
+	endpoint_describe(&node->endpoint, name, node->label,
 	    sizeof(node->label));
-	node->server = connect_to(enquiry, &node->endpoint, NULL);
 }
 
 bool
@@ -245,8 +245,16 @@ enquiry_set_nodes(struct enquiry *enquiry, const struct value *slots)
 		enquiry_forget_nodes(enquiry);
 		enquiry->nodes =
 		    mem_alloc((size_t)count * sizeof(*enquiry->nodes));
-		for (int i = 0; i < count; i++)
-			fill_node(enquiry, &enquiry->nodes[i], &primaries[i]);
+		for (int i = 0; i < count; i++) {
+			struct enquiry_node *node = &enquiry->nodes[i];
+
+			memcpy(node->host, primaries[i].host,
+			    sizeof(node->host));
+			enquiry_name_node(node, enquiry->endpoint,
+			    primaries[i].port, "cluster");
+			node->server =
+			    connect_to(enquiry, &node->endpoint, NULL);
+		}
 		enquiry->node_count = count;
 	}
 	free(primaries);

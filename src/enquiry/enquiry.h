@@ -51,7 +51,7 @@ struct question {
 
 #define QUESTION_WORDS(...) ((const char *[]){__VA_ARGS__, NULL})
 
-/* A primary of a cluster. */
+/* A server that was found: a primary of a cluster, or a replica. */
 struct enquiry_node {
 	struct endpoint endpoint; /* a plain one, with the login of the URL */
 	struct way *server;
@@ -95,6 +95,11 @@ void enquiry_forget(struct question *questions, size_t count);
 
 /* Lets the loop turn until that time. */
 void enquiry_sleep(struct enquiry *enquiry, int64_t until);
+
+/* Sets the endpoint of a node at its host and that port, with the login of the
+ * URL. The label has the name of what it was found in. */
+void enquiry_name_node(struct enquiry_node *node, const struct endpoint *from,
+    int port, const char *name);
 
 /* The primaries in an answer to CLUSTER SLOTS become the nodes, and stay
  * connected as long as they are the same. False if it is no such answer. */

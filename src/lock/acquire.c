@@ -69,7 +69,7 @@ begin_try(struct lock *lock)
 	struct request request;
 
 	if (is_plain && claim_needs_helpers(claim)) {
-		memcpy(lock->why.text, lock->why.costs, sizeof(lock->why.text));
+		memcpy(lock->why.text, lock->why.cost, sizeof(lock->why.text));
 		lock->failure = LOCK_MISCONFIGURED;
 		return false;
 	}
@@ -170,7 +170,7 @@ acquire_note_grant(struct lock *lock, const struct lock_news *news)
 	if (*answer->uncounted != '\0') {
 		contact_note_error(lock, "error from", reply->label,
 		    answer->uncounted);
-		contact_note_cost(lock, COST_QUEUE);
+		contact_lose_queue(lock);
 	}
 	lock->grant.permits = answer->permits;
 	lock->grant.success_ahead_ms = answer->ahead_ms;
@@ -309,7 +309,7 @@ acquire_fall_back(struct lock *lock, const struct lock_news *news)
 	note_error(lock, news);
 	contact_leave_queue(lock);
 	lock->claim.tier = CLAIM_PLAIN;
-	contact_note_cost(lock, COST_QUEUE);
+	contact_lose_queue(lock);
 }
 
 /* A helper key of a wrong type is somebody's mistake, and deleted. If there is
@@ -317,9 +317,12 @@ acquire_fall_back(struct lock *lock, const struct lock_news *news)
 void
 acquire_heal(struct lock *lock, const struct lock_news *news)
 {
+	struct request request;
+
 	note_error(lock, news);
 	lock->healed = true;
-	contact_ask(lock, request_heal, NULL, clock_now() + CONTACT_REPLY_MS);
+	request_heal(&request, &lock->claim);
+	contact_post(lock, &request);
 }
 
 void

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/duration.h"
 #include "base/num.h"
 #include "lock/claim.h"
 #include "lock/kind.h"
@@ -12,7 +13,7 @@
 #include "lock/record.h"
 #include "redis/cursor.h"
 
-_Static_assert(LIMIT_AGE_MS == NUM_DURATION_MAX_MS, "no holder is older");
+_Static_assert(LIMIT_AGE_MS == DURATION_MAX_MS, "no holder is older");
 
 /* --- parts of an answer ------------------------------------------------ */
 

@@ -38,6 +38,6 @@ bell_lose(struct lock *lock, const struct lock_news *news)
 {
 	contact_note_error(lock, "error from", news->heard->reply.label,
 	    value_error(news->heard->reply.value));
-	contact_note_cost(lock, COST_QUEUE);
+	contact_lose_queue(lock);
 	lock_due_at(lock, clock_now() + queue_refuse_doorbell(&lock->queue));
 }

@@ -93,17 +93,6 @@ set_token(struct claim *claim, const char *token)
 	key_set_token(claim->keys.nested, token);
 }
 
-bool
-claim_change_token(struct claim *claim)
-{
-	char token[TOKEN_SIZE];
-
-	if (token_make(token) == -1)
-		return false;
-	set_token(claim, token);
-	return true;
-}
-
 int
 claim_init(struct claim *claim, const struct lock_config *config)
 {

@@ -104,17 +104,13 @@ enum claim_tier claim_top_tier(const struct lock_config *config);
 int claim_init(struct claim *claim, const struct lock_config *config);
 void claim_fini(struct claim *claim);
 
-/* Another token: a release that was sent for the former one may arrive late,
- * and must not free what is granted afterwards. The waiter's name stays, and
- * with it the doorbell: with another name we would be overtaken by ourselves.
- * False without randomness. */
-bool claim_change_token(struct claim *claim);
-
 /* Another token for the next try, which names the former ones and takes over
  * what they have got. A try without a reply may reach the server at any later
  * time, even after the lock was granted to the next try, lost, and used by
- * others; so its token must not be used again. The waiter's name stays, and
- * with it position and doorbell. False without randomness. */
+ * others; so its token must not be used again. Nor must it after a release,
+ * which may arrive late and free what is granted afterwards. The waiter's name
+ * stays, and with it position and doorbell: with another name we would be
+ * overtaken by ourselves. False without randomness. */
 bool claim_supersede_token(struct claim *claim);
 /* As claim_supersede_token, but with a given token of TOKEN_SIZE bytes: on
  * several servers a lock has one token for all. */

@@ -151,12 +151,17 @@ contact_ring(struct lock *lock, const char (*waiters)[WAITER_SIZE],
 void
 contact_leave_queue(struct lock *lock)
 {
-	int64_t deadline = clock_now() + CONTACT_REPLY_MS;
+	const struct key_names *keys = &lock->claim.keys;
+	const char *const from[] = {keys->queue, keys->alive};
+	struct request request;
 
 	if (!lock->claim.was_queued)
 		return;
-	contact_ask(lock, request_leave_queue, NULL, deadline);
-	contact_ask(lock, request_leave_alive, NULL, deadline);
+	for (size_t i = 0; i < 2; i++) {
+		request_begin(&request);
+		REQUEST_ADD(&request, "ZREM", from[i], lock->claim.waiter);
+		contact_post(lock, &request);
+	}
 	lock->queue.position = -1;
 	lock->claim.was_queued = false;
 }
@@ -256,10 +261,10 @@ contact_note_trouble(struct lock *lock, const struct lock_reply *heard)
 }
 
 void
-contact_note_cost(struct lock *lock, enum lock_cost cost)
+contact_lose_queue(struct lock *lock)
 {
-	lock->why.cost = cost;
-	memcpy(lock->why.costs, lock->why.text, sizeof(lock->why.costs));
+	lock->why.no_queue = true;
+	memcpy(lock->why.cost, lock->why.text, sizeof(lock->why.cost));
 }
 
 /* That too few replicas have what the server did stays what is wrong with it.

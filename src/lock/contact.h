@@ -65,8 +65,8 @@ void contact_note_error(struct lock *lock, const char *what, const char *label,
 /* that of a reply which may pass, or that it was one redirect too many, and
  * whether to give the connection up; why a lock has failed stays, */
 void contact_note_trouble(struct lock *lock, const struct lock_reply *heard);
-/* that what has just been noted has cost this for good, */
-void contact_note_cost(struct lock *lock, enum lock_cost cost);
+/* that what has just been noted has cost the queue, */
+void contact_lose_queue(struct lock *lock);
 /* no reply (NULL: as the server's error says), */
 void contact_note_silence(struct lock *lock, const char *why);
 /* or why a command is not even sent: the time may be over while the connection

@@ -31,6 +31,6 @@
 #define LIMIT_PERMITS 1000000
 #define LIMIT_EXACT 9007199254740991 /* the last whole number of a double */
 #define LIMIT_LEFT_MS 3155760000000  /* of a lease: 100 years */
-#define LIMIT_AGE_MS 315619200000    /* of a holder: NUM_DURATION_MAX_MS */
+#define LIMIT_AGE_MS 315619200000    /* of a holder: DURATION_MAX_MS */
 
 #endif

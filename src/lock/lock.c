@@ -326,8 +326,8 @@ lock_init(struct lock *lock, struct loop *loop,
 		return -1;
 	if (lock->claim.tier == CLAIM_FULL)
 		return 0;
-	lock->why.cost = COST_QUEUE;
-	snprintf(lock->why.costs, sizeof(lock->why.costs),
+	lock->why.no_queue = true;
+	snprintf(lock->why.cost, sizeof(lock->why.cost),
 	    "in a cluster, no key can lie beside a name with a '}' but "
 	    "without a hash tag");
 	return 0;

@@ -173,12 +173,9 @@ struct lock_reply {
 struct lock_why {
 	char text[LOCK_ERROR_MAX]; /* the last of it */
 	bool answered;		   /* it is over: the last contact succeeded */
-	enum lock_cost {
-		COST_NOTHING,
-		COST_QUEUE,  /* the tier is lower, or the doorbell denied */
-		COST_RECORD, /* the end of the run is not recorded */
-	} cost;
-	char costs[LOCK_ERROR_MAX]; /* why it has cost that */
+	bool no_queue; /* the tier is lower for good, or the doorbell denied */
+	char cost[LOCK_ERROR_MAX]; /* why that is so, or why the end of the run
+				    * is not recorded */
 };
 
 /* What a grant says. */

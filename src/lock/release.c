@@ -25,8 +25,7 @@ static void
 note_unrecorded(struct lock *lock, const char *why)
 {
 	lock->release.unrecorded = true;
-	lock->why.cost = COST_RECORD;
-	snprintf(lock->why.costs, sizeof(lock->why.costs), "%s", why);
+	snprintf(lock->why.cost, sizeof(lock->why.cost), "%s", why);
 }
 
 /* --- beginning ---------------------------------------------------------- */

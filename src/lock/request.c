@@ -250,20 +250,6 @@ request_order(struct request *request, const struct claim *claim)
 /* --- release ---------------------------------------------------------- */
 
 void
-request_leave_queue(struct request *request, const struct claim *claim)
-{
-	request_begin(request);
-	ADD(request, "ZREM", claim->keys.queue, claim->waiter);
-}
-
-void
-request_leave_alive(struct request *request, const struct claim *claim)
-{
-	request_begin(request);
-	ADD(request, "ZREM", claim->keys.alive, claim->waiter);
-}
-
-void
 request_drop_former(struct request *request, const struct claim *claim,
     size_t which)
 {

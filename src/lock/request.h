@@ -55,8 +55,6 @@ request_maker request_renewal;
 request_maker request_life, request_head;
 /* Whether somebody asks the holder to stop: for --replaceable. */
 request_maker request_order;
-/* Give up the place in the queue where scripts are refused. */
-request_maker request_leave_queue, request_leave_alive;
 
 /* Frees what a former try may have got, with the lock's key alone. */
 void request_drop_former(struct request *request, const struct claim *claim,

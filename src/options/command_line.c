@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/duration.h"
 #include "base/mem.h"
-#include "base/num.h"
 #include "options/nearest.h"
 
 /* What getopt_long returns for long options: this and up. */
@@ -180,7 +180,7 @@ add_glob(struct settings *settings, char **argv)
 		return false;
 	/* An argument that may be left out is never the next word. */
 	if (strncmp(before, "--wat", strlen("--wat")) == 0 &&
-	    strchr(before, '=') == NULL && num_duration(word, &ms) == 0)
+	    strchr(before, '=') == NULL && duration_parse(word, &ms) == 0)
 		settings_refuse(settings, OPT_WATCH,
 		    "'%s' after --watch is a GLOB (--watch=%s, or the GLOB "
 		    "first)",

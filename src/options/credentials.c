@@ -8,13 +8,6 @@
 #include "base/mem.h"
 #include "base/secret.h"
 
-static void
-forget_password(char **password)
-{
-	secret_free(*password);
-	*password = NULL;
-}
-
 /* Once for all servers. A password file has precedence over the variable,
  * unless it is named in a configuration file. */
 static void
@@ -29,7 +22,8 @@ read_login_file(struct settings *settings, struct opts_login *login,
 		login->password_file = NULL;
 	if (login->password_file == NULL || login->file.path != NULL)
 		return;
-	forget_password(&login->password);
+	secret_free(login->password);
+	login->password = NULL;
 	reason = password_file_init(&login->file, login->password_file);
 	escape_quote(login->password_file, name, sizeof(name));
 	if (reason != NULL)
@@ -42,21 +36,19 @@ read_login_file(struct settings *settings, struct opts_login *login,
 }
 
 static void
-set_password(struct endpoint *server, struct opts_login *login)
+fill(struct endpoint *server, struct opts_login *login)
 {
+	const char *user = login->user != NULL ? login->user : "";
+	size_t length = secret_length(user, strlen(user));
+
+	if (server->user == NULL && length > 0)
+		server->user = mem_strndup(user, length);
+	if (server->password != NULL)
+		return;
 	if (login->password_file != NULL)
 		server->password_file = &login->file;
 	else
 		server->password = secret_share(login->password);
-}
-
-static char *
-copy_user(const struct opts_login *login)
-{
-	const char *text = login->user != NULL ? login->user : "";
-	size_t length = secret_length(text, strlen(text));
-
-	return length == 0 ? NULL : mem_strndup(text, length);
 }
 
 static void
@@ -82,28 +74,23 @@ credentials_fill(struct settings *settings)
 	for (size_t i = 0; i < opts->server_count; i++) {
 		struct endpoint *server = &opts->servers[i];
 
-		if (server->user == NULL)
-			server->user = copy_user(&opts->login);
-		if (server->password == NULL) {
+		if (server->password == NULL)
 			read_login_file(settings, &opts->login,
 			    OPT_PASSWORD_FILE);
-			set_password(server, &opts->login);
-		}
+		fill(server, &opts->login);
 		if (server->master == NULL)
 			continue;
 		read_login_file(settings, &opts->sentinel_login,
 		    OPT_SENTINEL_PASSWORD_FILE);
-		for (size_t j = 0; j < server->host_count; j++) {
-			server->hosts[j].user =
-			    copy_user(&opts->sentinel_login);
-			set_password(&server->hosts[j], &opts->sentinel_login);
-		}
+		for (size_t j = 0; j < server->host_count; j++)
+			fill(&server->hosts[j], &opts->sentinel_login);
 	}
 }
 
 void
 credentials_forget(struct opts *opts)
 {
-	forget_password(&opts->login.password);
-	forget_password(&opts->sentinel_login.password);
+	secret_free(opts->login.password);
+	secret_free(opts->sentinel_login.password);
+	opts->login.password = opts->sentinel_login.password = NULL;
 }

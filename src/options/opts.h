@@ -107,7 +107,8 @@ struct opts {
 	int lost_warn;		   /* 1: --on-lost warn */
 	int on_unavailable;	   /* enum opts_unavailable */
 	const char *shell_command; /* -c, else NULL */
-	char **command; /* NULL-terminated; with -c: $SHELL -c STRING */
+	char *shell[4];		   /* $SHELL -c STRING */
+	char **command; /* NULL-terminated; with -c that of the shell */
 	char **globs;	/* where they are allowed, NULL-terminated */
 	bool all;	/* free locks, too: --list --all, --check */
 	bool failed;	/* --list: only those whose last run has failed */

@@ -23,7 +23,8 @@
 #define CRON_OUTAGE_MS 900000 /* of --cron, if a success is found again */
 #define HOLD_TTL_MS 30000     /* until a hold is confirmed: see hold.c */
 #define REPLICAS_MAX_MS 1000  /* likewise */
-#define TRY_MIN_MS 1000	      /* an acquire's reply is awaited so long */
+#define ONE_SERVER "needs a single server: several servers keep "
+#define TRY_MIN_MS 1000 /* an acquire's reply is awaited so long */
 #define TRY_MAX_MS 5000
 
 /* What follows the options of an action, and how many keys it takes. */
@@ -138,19 +139,32 @@ check_groups(struct settings *settings)
 
 /* --- values ------------------------------------------------------------ */
 
-/* What wins among options that are one setting. */
+/* What wins among options that are one setting. A hold or a pause is exclusive
+ * and no run: variables that say otherwise are those of runs. */
 static void
-choose(struct settings *settings)
+choose_lock(struct settings *settings)
 {
 	struct opts *opts = settings->opts;
+	struct lock_config *lock = &opts->lock;
 	enum option_id kind = settings_winner(settings, OPT_EXCLUSIVE);
+	bool pauses = opts->action == OPTS_PAUSE;
 
-	opts->lock.kind = kind == OPT_SHARED	? &kind_shared
-			  : kind == OPT_PERMITS ? &kind_permits
-						: &kind_exclusive;
+	lock->kind = kind == OPT_SHARED	   ? &kind_shared
+		     : kind == OPT_PERMITS ? &kind_permits
+					   : &kind_exclusive;
 	if (opts->nonblock &&
 	    settings_winner(settings, OPT_WAIT) == OPT_NONBLOCK)
 		opts->wait_ms = 0;
+	if (!pauses && opts->action != OPTS_HOLD)
+		return;
+	lock->kind = &kind_exclusive;
+	lock->history_ms = 0;
+	lock->once_ms = 0;
+	lock->once_id = NULL;
+	lock->expect_ms = CONFIG_EXPECT_UNSTATED;
+	lock->replaceable = false;
+	lock->ttl_ms =
+	    clock_min(pauses ? opts->pause_ms : lock->hold_ms, HOLD_TTL_MS);
 }
 
 /* With -q, these answer by their exit status alone. Variables are set for runs,
@@ -168,25 +182,6 @@ choose_what_is_shown(struct settings *settings)
 	if (!settings_is_given(settings, OPT_CONFLICT_EXIT_CODE))
 		opts->conflict_exit = EXITCODE_BUSY;
 	opts->all = opts->all || opts->failed || opts->action == OPTS_CHECK;
-}
-
-/* A hold or a pause is exclusive and no run. Variables that say otherwise are
- * those of runs. */
-static void
-choose_hold(struct opts *opts)
-{
-	if (opts->action != OPTS_HOLD && opts->action != OPTS_PAUSE)
-		return;
-	opts->lock.kind = &kind_exclusive;
-	opts->lock.history_ms = 0;
-	opts->lock.once_ms = 0;
-	opts->lock.replaceable = false;
-	opts->lock.once_id = NULL;
-	opts->lock.expect_ms = CONFIG_EXPECT_UNSTATED;
-	opts->lock.ttl_ms =
-	    clock_min(opts->action == OPTS_PAUSE ? opts->pause_ms
-						 : opts->lock.hold_ms,
-		HOLD_TTL_MS);
 }
 
 /* What only looks at locks is not logged, but --doctor examines the log. */
@@ -215,46 +210,41 @@ choose_sinks(struct settings *settings)
 		opts->log_to = NULL;
 }
 
-/* A job that comes once in a period is known for three of them, unless it has
- * no history, as a hold. */
-static void
-lengthen_history(struct opts *opts, int64_t period_ms)
-{
-	int64_t wanted_ms = 3 * clock_min(period_ms, HISTORY_MAX_MS);
-
-	if (opts->lock.history_ms > 0 && opts->lock.history_ms < wanted_ms)
-		opts->lock.history_ms = clock_min(wanted_ms, HISTORY_MAX_MS);
-}
-
 /* Defaults that depend on other options. A server that has restarted within
  * the ttl or --min-hold may have forgotten a lock that is held, or kept. */
 static void
 fill_defaults(const struct settings *settings)
 {
 	struct opts *opts = settings->opts;
+	struct lock_config *lock = &opts->lock;
+	int64_t period_ms =
+	    lock->once_ms > lock->expect_ms ? lock->once_ms : lock->expect_ms;
+	int64_t history_ms =
+	    clock_min(3 * clock_min(period_ms, HISTORY_MAX_MS), HISTORY_MAX_MS);
 
 	if (settings->of[OPT_KILL_AFTER].origin == ORIGIN_DEFAULT)
 		opts->kill_after_ms =
-		    clock_min(opts->lock.ttl_ms / 6, KILL_AFTER_MAX_MS);
+		    clock_min(lock->ttl_ms / 6, KILL_AFTER_MAX_MS);
 	if (settings->of[OPT_MIN_UPTIME].origin == ORIGIN_DEFAULT) {
-		opts->lock.min_uptime_ms = MIN_UPTIME_MS;
-		if (opts->lock.min_uptime_ms < opts->lock.ttl_ms)
-			opts->lock.min_uptime_ms = opts->lock.ttl_ms;
-		if (opts->lock.min_uptime_ms < opts->min_hold_ms)
-			opts->lock.min_uptime_ms = opts->min_hold_ms;
+		lock->min_uptime_ms = MIN_UPTIME_MS;
+		if (lock->min_uptime_ms < lock->ttl_ms)
+			lock->min_uptime_ms = lock->ttl_ms;
+		if (lock->min_uptime_ms < opts->min_hold_ms)
+			lock->min_uptime_ms = opts->min_hold_ms;
 	}
-	if (settings->of[OPT_KEEP_HISTORY].origin <= ORIGIN_CRON) {
-		lengthen_history(opts, opts->lock.once_ms);
-		lengthen_history(opts, opts->lock.expect_ms);
-	}
+	/* A job that comes once in a period is known for three of them, unless
+	 * it has no history, as a hold. */
+	if (settings->of[OPT_KEEP_HISTORY].origin <= ORIGIN_CRON &&
+	    lock->history_ms > 0 && lock->history_ms < history_ms)
+		lock->history_ms = history_ms;
 	/* A run that comes later than --min-hold knows by a success whether it
 	 * is one too many. */
 	if (settings->of[OPT_SERVER_TIMEOUT].origin == ORIGIN_CRON) {
-		if (opts->lock.once_ms > 0)
-			opts->lock.server_timeout_ms =
-			    clock_min(CRON_OUTAGE_MS, opts->lock.once_ms);
-		else if (opts->lock.once_id != NULL)
-			opts->lock.server_timeout_ms = CRON_OUTAGE_MS;
+		if (lock->once_ms > 0)
+			lock->server_timeout_ms =
+			    clock_min(CRON_OUTAGE_MS, lock->once_ms);
+		else if (lock->once_id != NULL)
+			lock->server_timeout_ms = CRON_OUTAGE_MS;
 	}
 }
 
@@ -298,89 +288,76 @@ fill_lock(struct opts *opts)
 
 /* --- conflicts --------------------------------------------------------- */
 
-static const char reasons[OPTS_OBSTACLES][64] = {
-    [OPTS_NOT_EXCLUSIVE] = "needs an exclusive lock",
-    [OPTS_SEVERAL_KEYS] = "takes one key (-k)",
-    [OPTS_SEVERAL_SERVERS] = "needs a single server",
-    [OPTS_NO_KIND_THERE] = "needs a single server: several servers keep "
-			   "exclusive locks",
-    [OPTS_NO_HISTORY_THERE] = "needs a single server: several servers keep "
-			      "no history",
-    [OPTS_NO_QUEUE_THERE] = "needs a single server: several servers keep no "
-			    "queue",
-    [OPTS_NO_HISTORY] = "needs the history (--keep-history is 0)",
-    [OPTS_NO_WAIT] = "is about waiters, and -n does not wait",
-    [OPTS_NO_WAIT_OF_CRON] = "is about waiters, and --cron does not wait (-w "
-			     "DUR)",
-    [OPTS_MIN_HOLD] = "and --min-hold exclude each other",
-    [OPTS_MIN_HOLD_OF_CRON] = "and the --min-hold of --cron exclude each other "
-			      "(--min-hold 0)",
-    [OPTS_NO_TLS] = "needs a server with TLS (rediss://)",
-    [OPTS_LISTS_FAILED] = "and --failed exclude each other",
-    [OPTS_LISTS_ALL] = "and --all exclude each other",
-    [OPTS_LISTS_JSON] = "and --json exclude each other",
-    [OPTS_LISTS_NOTHING] = "and -q exclude each other",
-};
-
 /* As bits. */
 static unsigned
-find_obstacles(const struct settings *settings)
+obstacles_to(const struct settings *settings, enum option_id id)
 {
-	const struct opts *opts = settings->opts;
-	bool is_run = opts->action == OPTS_RUN;
-	bool votes = opts->server_count > 1;
-	bool cron_wait = settings->of[OPT_NONBLOCK].origin == ORIGIN_CRON;
-	bool cron_hold = settings->of[OPT_MIN_HOLD].origin == ORIGIN_CRON;
-	bool tls = false;
-	unsigned found = 0;
+	const struct opts_row *row = &opts_table[id];
+	enum opts_action action = settings->opts->action;
+	unsigned obstacles = 0;
 
-	for (size_t i = 0; i < opts->server_count; i++)
-		tls = tls || opts->servers[i].tls;
-	const bool stands[OPTS_OBSTACLES] = {
-	    [OPTS_NOT_EXCLUSIVE] = opts->lock.kind != &kind_exclusive,
-	    [OPTS_SEVERAL_KEYS] = opts->key_count > 1,
-	    [OPTS_SEVERAL_SERVERS] = votes,
-	    [OPTS_NO_KIND_THERE] = votes && is_run,
-	    [OPTS_NO_HISTORY_THERE] = votes && opts->action != OPTS_HOLD,
-	    [OPTS_NO_QUEUE_THERE] = votes && is_run,
-	    [OPTS_NO_HISTORY] = opts->lock.history_ms == 0,
-	    [OPTS_NO_WAIT] = opts->wait_ms == 0 && !cron_wait,
-	    [OPTS_NO_WAIT_OF_CRON] = opts->wait_ms == 0 && cron_wait,
-	    [OPTS_MIN_HOLD] = opts->min_hold_ms > 0 && !cron_hold,
-	    [OPTS_MIN_HOLD_OF_CRON] = opts->min_hold_ms > 0 && cron_hold,
-	    [OPTS_NO_TLS] = !tls,
-	    [OPTS_LISTS_FAILED] = opts->failed,
-	    [OPTS_LISTS_ALL] = settings_is_given(settings, OPT_ALL),
-	    [OPTS_LISTS_JSON] = opts->json,
-	    [OPTS_LISTS_NOTHING] = settings_is_given(settings, OPT_QUIET),
-	};
-	for (unsigned i = 0; i < OPTS_OBSTACLES; i++)
-		found |= stands[i] ? OPTS_BIT(i) : 0;
-	return found;
+	if (settings_is_given(settings, id))
+		obstacles |= row->given_not;
+	if ((action == OPTS_RUN || action == OPTS_HOLD) &&
+	    is_used(settings, id) && settings_winner(settings, id) == id)
+		obstacles |= row->never;
+	return obstacles;
 }
 
-/* What excludes or needs what is in the rows. An action is refused for the
- * servers that are configured. */
+/* What excludes or needs what is in the rows; here is when, and why. An action
+ * is refused for the servers that are configured. */
 static void
 check_obstacles(struct settings *settings)
 {
-	enum opts_action action = settings->opts->action;
-	bool locks = action == OPTS_RUN || action == OPTS_HOLD;
-	unsigned found = find_obstacles(settings);
+	const struct opts *opts = settings->opts;
+	bool is_run = opts->action == OPTS_RUN;
+	bool votes = opts->server_count > 1, tls = false;
+	bool cron_keeps = settings->of[OPT_MIN_HOLD].origin == ORIGIN_CRON;
+	bool cron_waits = settings->of[OPT_NONBLOCK].origin != ORIGIN_CRON;
 
+	for (size_t i = 0; i < opts->server_count; i++)
+		tls = tls || opts->servers[i].tls;
+	const struct {
+		bool stands;
+		const char *why;
+	} obstacles[OPTS_OBSTACLES] = {
+	    [OPTS_NOT_EXCLUSIVE] = {opts->lock.kind != &kind_exclusive,
+		"needs an exclusive lock"},
+	    [OPTS_SEVERAL_KEYS] = {opts->key_count > 1, "takes one key (-k)"},
+	    [OPTS_SEVERAL_SERVERS] = {votes, "needs a single server"},
+	    [OPTS_NO_KIND_THERE] = {votes && is_run,
+		ONE_SERVER "exclusive locks"},
+	    [OPTS_NO_HISTORY_THERE] = {votes && opts->action != OPTS_HOLD,
+		ONE_SERVER "no history"},
+	    [OPTS_NO_QUEUE_THERE] = {votes && is_run, ONE_SERVER "no queue"},
+	    [OPTS_NO_HISTORY] = {opts->lock.history_ms == 0,
+		"needs the history (--keep-history is 0)"},
+	    [OPTS_NO_WAIT] = {opts->wait_ms == 0,
+		cron_waits ? "is about waiters, and -n does not wait"
+			   : "is about waiters, and --cron does not wait "
+			     "(-w DUR)"},
+	    [OPTS_MIN_HOLD] = {opts->min_hold_ms > 0,
+		cron_keeps ? "and the --min-hold of --cron exclude each other "
+			     "(--min-hold 0)"
+			   : "and --min-hold exclude each other"},
+	    [OPTS_NO_TLS] = {!tls, "needs a server with TLS (rediss://)"},
+	    [OPTS_LISTS_FAILED] = {opts->failed,
+		"and --failed exclude each other"},
+	    [OPTS_LISTS_ALL] = {settings_is_given(settings, OPT_ALL),
+		"and --all exclude each other"},
+	    [OPTS_LISTS_JSON] = {opts->json, "and --json exclude each other"},
+	    [OPTS_LISTS_NOTHING] = {settings_is_given(settings, OPT_QUIET),
+		"and -q exclude each other"},
+	};
 	for (enum option_id id = 0; id < OPT_COUNT; id++) {
 		const struct opts_row *row = &opts_table[id];
-		unsigned bits = 0;
+		unsigned bits = obstacles_to(settings, id);
 
-		if (settings_is_given(settings, id))
-			bits |= found & row->given_not;
-		if (locks && settings_winner(settings, id) == id &&
-		    is_used(settings, id))
-			bits |= found & row->never;
-		if (bits != 0)
-			settings_fail(settings,
-			    row->action != OPTS_RUN ? OPT_REDIS : id, "--%s %s",
-			    row->longs[0], reasons[__builtin_ctz(bits)]);
+		for (unsigned i = 0; i < OPTS_OBSTACLES; i++)
+			if ((bits & OPTS_BIT(i)) != 0 && obstacles[i].stands)
+				settings_fail(settings,
+				    row->action != OPTS_RUN ? OPT_REDIS : id,
+				    "--%s %s", row->longs[0], obstacles[i].why);
 	}
 }
 
@@ -439,9 +416,8 @@ opts_check(struct settings *settings, char **rest)
 	check_action(settings);
 	check_rest(settings, rest);
 	check_groups(settings);
-	choose(settings);
+	choose_lock(settings);
 	choose_what_is_shown(settings);
-	choose_hold(settings->opts);
 	choose_sinks(settings);
 	check_servers(settings);
 	check_obstacles(settings);

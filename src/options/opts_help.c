@@ -6,13 +6,6 @@
 
 enum { HELP_COLUMN = 33 }; /* of the help texts */
 
-#define RUNS                                                             \
-	"Usage: rlockrun [options] -k NAME [--] COMMAND [ARGUMENT...]\n" \
-	"       rlockrun [options] -k NAME -c 'SHELL COMMAND'\n"
-#define PURPOSE                                                              \
-	"\nRun a command while holding a lock that all hosts share through " \
-	"Redis.\n"
-
 /* By its first names. The manual has the others, which are those of flock(1).
  */
 static void
@@ -41,50 +34,43 @@ flush_stdout(void)
 }
 
 int
-opts_help_print_summary(void)
+opts_help_print(bool all)
 {
-	puts(RUNS PURPOSE);
-	for (enum option_id id = 0; id < OPT_COUNT; id++)
-		if (opts_table[id].common)
-			print_option(&opts_table[id]);
-	puts("\n"
-	     "DUR is a number with a unit, ms, s (default), min, h or d: "
-	     "1h30m.\n"
-	     "All options: rlockrun --help. The manual: man rlockrun.");
-	return flush_stdout();
-}
-
-int
-opts_help_print(void)
-{
-	puts(RUNS
-	    "       rlockrun [options] --status -k NAME\n"
-	    "       rlockrun [options] --list [--watch[=DUR] | --all] "
-	    "[GLOB...]\n"
-	    "       rlockrun [options] --history -k NAME\n"
-	    "       rlockrun [options] --check [-k NAME] [GLOB...]\n"
-	    "       rlockrun [options] --force-release -k NAME\n"
-	    "       rlockrun [options] --hold DUR -k NAME\n"
-	    "       rlockrun [options] --pause GLOB [--for DUR] [-k NAME]\n"
-	    "       rlockrun [options] --resume GLOB\n"
-	    "       rlockrun [options] --doctor [-k NAME]\n"
-	    "       rlockrun [options] --show-config [-k NAME]\n" PURPOSE);
+	puts("Usage: rlockrun [options] -k NAME [--] COMMAND [ARGUMENT...]\n"
+	     "       rlockrun [options] -k NAME -c 'SHELL COMMAND'");
+	if (all)
+		puts("       rlockrun [options] --status -k NAME\n"
+		     "       rlockrun [options] --list [--watch[=DUR] | --all] "
+		     "[GLOB...]\n"
+		     "       rlockrun [options] --history -k NAME\n"
+		     "       rlockrun [options] --check [-k NAME] [GLOB...]\n"
+		     "       rlockrun [options] --force-release -k NAME\n"
+		     "       rlockrun [options] --hold DUR -k NAME\n"
+		     "       rlockrun [options] --pause GLOB [--for DUR] "
+		     "[-k NAME]\n"
+		     "       rlockrun [options] --resume GLOB\n"
+		     "       rlockrun [options] --doctor [-k NAME]\n"
+		     "       rlockrun [options] --show-config [-k NAME]");
+	puts("\nRun a command while holding a lock that all hosts share "
+	     "through Redis.\n");
 	for (enum option_id id = 0; id < OPT_COUNT; id++) {
 		const struct opts_row *row = &opts_table[id];
 
-		if (*row->help == '\0')
-			continue;
-		if (*row->section != '\0')
+		if (all && *row->section != '\0')
 			printf("%s%s:\n", id > 0 ? "\n" : "", row->section);
-		print_option(row);
+		if (all ? *row->help != '\0' : row->common)
+			print_option(row);
 	}
-	puts("\n"
-	     "DUR is a number with a unit, ms, s (default), min, h or d, or a "
-	     "sum: "
-	     "1h30m.\n"
-	     "--ttl can also be set as RLOCKRUN_TTL, or by 'ttl = DUR' in a "
-	     "configuration\n"
-	     "file, and so on: see rlockrun.conf(5).");
+	puts(all ? "\n"
+		   "DUR is a number with a unit, ms, s (default), min, h or d, "
+		   "or a sum: 1h30m.\n"
+		   "--ttl can also be set as RLOCKRUN_TTL, or by 'ttl = DUR' "
+		   "in a configuration\n"
+		   "file, and so on: see rlockrun.conf(5)."
+		 : "\n"
+		   "DUR is a number with a unit, ms, s (default), min, h or d: "
+		   "1h30m.\n"
+		   "All options: rlockrun --help. The manual: man rlockrun.");
 	return flush_stdout();
 }
 

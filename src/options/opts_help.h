@@ -4,10 +4,11 @@
 #ifndef OPTS_HELP_H
 #define OPTS_HELP_H
 
-/* Print -h, which fits a screen of 24 lines, --help and --dump-options to
+#include <stdbool.h>
+
+/* Print --help, or -h, which fits a screen of 24 lines, and --dump-options to
  * stdout. 0, or -1 with errno when stdout can't take it. */
-int opts_help_print_summary(void);
-int opts_help_print(void);
+int opts_help_print(bool all);
 int opts_help_print_dump(void);
 
 #endif

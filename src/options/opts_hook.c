@@ -78,17 +78,6 @@ words_length(const char *text)
 	return text[length] == '=' ? length : 0;
 }
 
-/* Letters are missing or too many at the end, as in "fail". */
-static bool
-begins_alike(const char *word, const char *event)
-{
-	size_t length = strlen(word);
-
-	if (length > strlen(event))
-		length = strlen(event);
-	return length >= ALIKE_MIN && strncmp(word, event, length) == 0;
-}
-
 /* What the first word was probably meant to be, or NULL. A short word has too
  * many neighbours, such as "host" of "lost": if it may be a variable, it is
  * one.
@@ -109,9 +98,13 @@ find_meant(const char *text, bool may_be_variable)
 		*letter = (char)tolower((unsigned char)*letter);
 	for (unsigned i = 0; i < OPTS_HOOK_EVENTS; i++) {
 		const struct opts_hook_word *event = &opts_hook_words[i];
+		size_t whole = strlen(event->text);
+		size_t shared = length < whole ? length : whole;
 
-		if (begins_alike(word, event->text) ||
-		    edits_suffice(word, event->text, edits))
+		/* Or letters are missing or too many at the end: "fail". */
+		if (edits_suffice(word, event->text, edits) ||
+		    (shared >= ALIKE_MIN &&
+			strncmp(word, event->text, shared) == 0))
 			return event->meant;
 	}
 	return NULL;

@@ -55,15 +55,6 @@ suggest_name(const char *file, char *name, size_t size)
 		snprintf(name, size, "%.*s", (int)length, base);
 }
 
-static bool
-has_key_behind(char **rest)
-{
-	while (*rest != NULL && strcmp(*rest, "-k") != 0 &&
-	       strcmp(*rest, "--key") != 0)
-		rest++;
-	return *rest != NULL;
-}
-
 /* flock(1) has a file, or the number of a descriptor, in place of -k. */
 static void
 refuse_without_key(struct settings *settings, char **rest)
@@ -96,12 +87,14 @@ refuse_without_key(struct settings *settings, char **rest)
 		    "no key given: a lock has a name, not a file (-k %s "
 		    "instead of %s)",
 		    name, file);
-	} else if (has_key_behind(rest)) {
-		settings_fail(settings, id,
-		    "no key given: options precede the command (-k NAME "
-		    "COMMAND)");
 	} else {
-		settings_fail(settings, id, "no key given (-k NAME)");
+		while (*rest != NULL && strcmp(*rest, "-k") != 0 &&
+		       strcmp(*rest, "--key") != 0)
+			rest++;
+		settings_fail(settings, id,
+		    *rest != NULL ? "no key given: options precede the command "
+				    "(-k NAME COMMAND)"
+				  : "no key given (-k NAME)");
 	}
 }
 
@@ -140,24 +133,13 @@ opts_keys_check(struct settings *settings, char **rest)
 	}
 }
 
-static char **
-shell_command(const char *text)
-{
-	char **command = mem_alloc(4 * sizeof(*command));
-	char *shell = getenv("SHELL");
-
-	command[0] = shell != NULL && *shell != '\0' ? shell : "/bin/sh";
-	command[1] = "-c";
-	command[2] = mem_strdup(text);
-	return command;
-}
-
 void
 opts_keys_check_command(struct settings *settings, char **rest)
 {
 	struct opts *opts = settings->opts;
 	const char *shell = opts->shell_command;
 	const char *first = shell != NULL ? shell : *rest;
+	char *program = getenv("SHELL");
 
 	if (first == NULL)
 		settings_fail(settings, OPT_COMMAND, "no command given");
@@ -172,5 +154,9 @@ opts_keys_check_command(struct settings *settings, char **rest)
 		settings_fail(settings, OPT_COMMAND,
 		    "-c takes no further arguments");
 	else
-		opts->command = shell_command(shell);
+		opts->command = opts->shell;
+	opts->shell[0] =
+	    program != NULL && *program != '\0' ? program : "/bin/sh";
+	opts->shell[1] = "-c";
+	opts->shell[2] = (char *)(uintptr_t)shell;
 }

@@ -38,16 +38,6 @@ set_defaults(struct settings *settings)
 	    settings->of[OPT_REDIS_URL].origin == ORIGIN_DEFAULT;
 }
 
-/* What is no mistake, but may be meant otherwise. */
-static void
-warn_verbosely(const struct opts *opts)
-{
-	environment_warn_unknown();
-	if (opts->action == OPTS_RUN && opts->servers[0].is_default)
-		log_warnx("%s (put \"redis = URL\" into /etc/rlockrun.conf)",
-		    OPTS_NO_SERVER);
-}
-
 int
 opts_parse(struct opts *opts, int argc, char **argv)
 {
@@ -77,8 +67,15 @@ opts_parse(struct opts *opts, int argc, char **argv)
 			opts->shown = settings_text(&settings);
 		else if (settings.status == 0)
 			credentials_fill(&settings);
-		if (settings.status == 0 && opts->verbose)
-			warn_verbosely(opts);
+		/* What is no mistake, but may be meant otherwise. */
+		if (settings.status == 0 && opts->verbose) {
+			environment_warn_unknown();
+			if (opts->action == OPTS_RUN &&
+			    opts->servers[0].is_default)
+				log_warnx("%s (put \"redis = URL\" "
+					  "into " CONF_OF_THE_HOST ")",
+				    OPTS_NO_SERVER);
+		}
 	}
 	credentials_forget(opts);
 	conf_files_close(&files);
@@ -102,9 +99,5 @@ opts_fini(struct opts *opts)
 	free(opts->globs);
 	free(opts->file_texts);
 	free(opts->shown);
-	if (opts->shell_command != NULL && opts->command != NULL) {
-		free(opts->command[2]);
-		free(opts->command);
-	}
 	memset(opts, 0, sizeof(*opts));
 }

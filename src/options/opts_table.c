@@ -2,7 +2,7 @@
 
 #include <limits.h>
 
-#include "base/num.h"
+#include "base/duration.h"
 #include "lock/limit.h"
 
 #define TTL_MAX_MS (INT64_C(365) * 24 * 60 * 60 * 1000)
@@ -14,8 +14,7 @@
 #define VARIABLE(name) .variable = "RLOCKRUN_" #name
 #define FIELD(member) .field = offsetof(struct opts, member)
 #define LOGGED \
-	.with = BIT(RUN) | BIT(FORCE_RELEASE) | \
-	    BIT(HOLD) | BIT(PAUSE) | \
+	.with = BIT(RUN) | BIT(FORCE_RELEASE) | BIT(HOLD) | BIT(PAUSE) | \
 	    BIT(RESUME) | BIT(SHOW_CONFIG), \
 	.with_names = \
 	    "a command, --hold, --pause, --resume or --force-release"
@@ -28,17 +27,14 @@
 #define ACTION(name) .type = OPTS_ACTION, ACTS(name)
 #define ONE_SERVER .given_not = BIT(SEVERAL_SERVERS)
 /* What a policy depends on, which a single server keeps for one lock. */
-#define ONE_LOCK BIT(NOT_EXCLUSIVE) | BIT(SEVERAL_KEYS)
+#define ONE_LOCK (BIT(NOT_EXCLUSIVE) | BIT(SEVERAL_KEYS))
 #define NEEDS_HISTORY \
-	.never = ONE_LOCK | BIT(NO_HISTORY_THERE) | \
-	    BIT(NO_HISTORY)
+	.never = (ONE_LOCK | BIT(NO_HISTORY_THERE) | BIT(NO_HISTORY))
 #define NEEDS_WAIT \
-	.never = ONE_LOCK | BIT(NO_QUEUE_THERE) | \
-	    BIT(NO_WAIT) | BIT(NO_WAIT_OF_CRON)
+	.never = (ONE_LOCK | BIT(NO_QUEUE_THERE) | BIT(NO_WAIT))
 /* A list of last runs knows no holders of a certain age, and -q asks for
  * these. */
-#define LISTS_HOLDERS \
-	BIT(LISTS_FAILED) | BIT(LISTS_ALL)
+#define LISTS_HOLDERS (BIT(LISTS_FAILED) | BIT(LISTS_ALL))
 /* A help line that ends with the default. */
 #define HELP(text, value) .help = text " [" value "]", .preset = value
 #define SWITCH(member) .type = OPTS_SWITCH, FIELD(member), .preset = "no"
@@ -51,14 +47,13 @@
 	.type = OPTS_DURATION, FIELD(member), .min = (from), .max = (to), \
 	.mistake = "not a duration " words
 #define DURATION(member) \
-	BETWEEN(member, 0, NUM_DURATION_MAX_MS, "from 0 to 3653d")
+	BETWEEN(member, 0, DURATION_MAX_MS, "from 0 to 3653d")
 #define LIMIT(member) \
-	BETWEEN(member, 1, NUM_DURATION_MAX_MS, "above 0 and up to 3653d")
+	BETWEEN(member, 1, DURATION_MAX_MS, "above 0 and up to 3653d")
 
 const struct opts_row opts_table[OPT_COUNT] = {
 	[OPT_KEY] = {.section = "Lock",
-	    .shorts = "k", .longs = {"key"}, .argument = "NAME",
-	    .common = true,
+	    .shorts = "k", .longs = {"key"}, .argument = "NAME", .common = true,
 	    .help = "name of the lock; repeat it for several locks",
 	    .example = "-k backup /opt/backup",
 	    .type = OPTS_KEY},
@@ -80,8 +75,7 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	    NUMBER(lock.permits, 1, 1000000), .group = OPTS_KINDS,
 	    NO_HOLD, .never = BIT(NO_KIND_THERE)},
 	[OPT_TTL] = {.shorts = "t", .longs = {"ttl"}, .argument = "DUR",
-	    VARIABLE(TTL),
-	    .common = true,
+	    VARIABLE(TTL), .common = true,
 	    HELP("lease, renewed while the job runs", "30s"),
 	    .example = "-t 1min",
 	    BETWEEN(lock.ttl_ms, 1000, TTL_MAX_MS, "from 1s to 365d"),
@@ -99,38 +93,31 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	    .preset = "4d",
 	    .example = "--keep-history 14d",
 	    .cron = "35d",
-	    DURATION(lock.history_ms),
-	    NO_HOLD},
+	    DURATION(lock.history_ms), NO_HOLD},
 	[OPT_ONCE_PER] = {.longs = {"once-per"}, .argument = "DUR",
-	    VARIABLE(ONCE_PER),
-	    .common = true,
+	    VARIABLE(ONCE_PER), .common = true,
 	    HELP("do not run so soon after a success", "0"),
 	    .example = "--once-per 20h",
-	    DURATION(lock.once_ms),
-	    NO_HOLD, NEEDS_HISTORY},
+	    DURATION(lock.once_ms), NO_HOLD, NEEDS_HISTORY},
 	[OPT_ONCE_ID] = {.longs = {"once-id"}, .argument = "TEXT",
 	    VARIABLE(ONCE_ID),
 	    .help = "do not run if the last success had this id",
 	    .example = "--once-id \"$(date +%F)\"",
 	    TEXT(lock.once_id), .min = 1, .max = LIMIT_LABEL,
-	    .mistake = "not a text of 1 to 256 bytes",
-	    NO_HOLD, NEEDS_HISTORY},
+	    .mistake = "not a text of 1 to 256 bytes", NO_HOLD, NEEDS_HISTORY},
 	[OPT_EXPECT] = {.longs = {"expect"}, .argument = "DUR",
 	    VARIABLE(EXPECT),
 	    .help = "a success is due this often, for --check",
 	    .example = "--expect 1d",
-	    DURATION(lock.expect_ms),
-	    NO_HOLD, NEEDS_HISTORY},
+	    DURATION(lock.expect_ms), NO_HOLD, NEEDS_HISTORY},
 	[OPT_NONBLOCK] = {.section = "Waiting",
 	    .shorts = "n", .longs = {"nonblock", "nb", "nonblocking"},
-	    VARIABLE(NONBLOCK),
-	    .common = true,
+	    VARIABLE(NONBLOCK), .common = true,
 	    .help = "do not wait for the lock",
 	    .example = "-n",
 	    SWITCH(nonblock), .cron = "yes", .group = OPTS_WAITS},
 	[OPT_WAIT] = {.shorts = "w", .longs = {"wait", "timeout"},
-	    .argument = "DUR", VARIABLE(WAIT),
-	    .common = true,
+	    .argument = "DUR", VARIABLE(WAIT), .common = true,
 	    .help = "wait at most this long; 0 is -n [forever]",
 	    .example = "-w 30s",
 	    DURATION(wait_ms), .group = OPTS_WAITS},
@@ -138,35 +125,28 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	    VARIABLE(MAX_WAITERS),
 	    .help = "exit at once if N runs already wait",
 	    .example = "--max-waiters 1",
-	    NUMBER(lock.max_waiters, 0, 1000000),
-	    .never = BIT(NO_QUEUE_THERE)},
+	    NUMBER(lock.max_waiters, 0, 1000000), .never = BIT(NO_QUEUE_THERE)},
 	[OPT_NEWEST] = {.longs = {"newest"}, VARIABLE(NEWEST),
 	    .help = "give way to a newer run with this option",
 	    .example = "--newest -w 1h",
-	    SWITCH(lock.newest),
-	    NO_PAUSE, NEEDS_WAIT},
+	    SWITCH(lock.newest), NO_PAUSE, NEEDS_WAIT},
 	[OPT_REPLACE] = {.longs = {"replace"}, VARIABLE(REPLACE),
 	    .help = "ask the holder to stop, if it is replaceable",
 	    .example = "--replace -w 5min",
-	    SWITCH(lock.replace),
-	    NO_PAUSE, NEEDS_WAIT},
+	    SWITCH(lock.replace), NO_PAUSE, NEEDS_WAIT},
 	[OPT_REPLACEABLE] = {.longs = {"replaceable"}, VARIABLE(REPLACEABLE),
 	    .help = "stop the job, status 80, for a run that asks so",
 	    .example = "--replaceable",
-	    SWITCH(lock.replaceable),
-	    NO_HOLD,
-	    .never = ONE_LOCK | BIT(NO_QUEUE_THERE) |
-		BIT(MIN_HOLD) | BIT(MIN_HOLD_OF_CRON)},
+	    SWITCH(lock.replaceable), NO_HOLD,
+	    .never = ONE_LOCK | BIT(NO_QUEUE_THERE) | BIT(MIN_HOLD)},
 	[OPT_CONFLICT_EXIT_CODE] = {.shorts = "E",
 	    .longs = {"conflict-exit-code"}, .argument = "N",
-	    VARIABLE(CONFLICT_EXIT_CODE),
-	    .common = true,
+	    VARIABLE(CONFLICT_EXIT_CODE), .common = true,
 	    HELP("status of a run that is skipped", "75"),
 	    .example = "-E 0",
 	    .cron = "0",
 	    NUMBER(conflict_exit, 0, 255)},
-	[OPT_CRON] = {.longs = {"cron"}, VARIABLE(CRON),
-	    .common = true,
+	[OPT_CRON] = {.longs = {"cron"}, VARIABLE(CRON), .common = true,
 	    .help = "what a crontab line on many hosts needs",
 	    .example = "--cron --once-per 20h -k report /opt/report",
 	    SWITCH(cron),
@@ -176,13 +156,11 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	    .common = true,
 	    .help = "print nothing about a run that is skipped",
 	    .example = "-n -q",
-	    SWITCH(quiet), .cron = "yes",
-	    .given_not = LISTS_HOLDERS},
+	    SWITCH(quiet), .cron = "yes", .given_not = LISTS_HOLDERS},
 	[OPT_SPLAY] = {.longs = {"splay"}, .argument = "DUR", VARIABLE(SPLAY),
 	    HELP("first sleep a random time up to this", "0"),
 	    .example = "--splay 5min",
-	    DURATION(splay_ms),
-	    NO_HOLD},
+	    DURATION(splay_ms), NO_HOLD},
 	[OPT_COMMAND] = {.section = "Job",
 	    .shorts = "c", .longs = {"command"}, .argument = "STRING",
 	    .common = true,
@@ -197,21 +175,17 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	[OPT_WAIT_ALL] = {.longs = {"wait-all"}, VARIABLE(WAIT_ALL),
 	    .help = "keep the lock until all processes have ended",
 	    .example = "--wait-all",
-	    SWITCH(wait_all),
-	    NO_HOLD},
+	    SWITCH(wait_all), NO_HOLD},
 	[OPT_MAX_RUN] = {.longs = {"max-run"}, .argument = "DUR",
-	    VARIABLE(MAX_RUN),
-	    .common = true,
+	    VARIABLE(MAX_RUN), .common = true,
 	    .help = "stop the job after this long, status 124",
 	    .example = "--max-run 2h",
-	    LIMIT(max_run_ms),
-	    NO_HOLD},
+	    LIMIT(max_run_ms), NO_HOLD},
 	[OPT_WARN_AFTER] = {.longs = {"warn-after"}, .argument = "DUR",
 	    VARIABLE(WARN_AFTER),
 	    .help = "warn once the lock is held for this long",
 	    .example = "--warn-after 1h",
-	    LIMIT(warn_after_ms),
-	    NO_HOLD},
+	    LIMIT(warn_after_ms), NO_HOLD},
 	[OPT_HOOK] = {.longs = {"hook"}, .argument = "CMD",
 	    VARIABLE(HOOK),
 	    .help = "run CMD when the lock is busy, lost, ... [none]",
@@ -222,22 +196,19 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	    HELP("what to do if the lock is lost", "stop"),
 	    .example = "--on-lost warn",
 	    .type = OPTS_CHOICE, FIELD(lost_warn),
-	    .mistake = "neither stop nor warn",
-	    NO_HOLD},
+	    .mistake = "neither stop nor warn", NO_HOLD},
 	[OPT_KILL_AFTER] = {.longs = {"kill-after"}, .argument = "DUR",
 	    VARIABLE(KILL_AFTER),
 	    .help = "time from TERM to KILL [ttl/6, at most 5s]",
 	    .example = "--kill-after 10s",
-	    DURATION(kill_after_ms),
-	    NO_HOLD},
+	    DURATION(kill_after_ms), NO_HOLD},
 	[OPT_ON_UNAVAILABLE] = {.section = "Server",
 	    .longs = {"on-unavailable"}, .argument = "fail|run|skip",
 	    VARIABLE(ON_UNAVAILABLE),
 	    HELP("no server: fail, run unlocked or skip", "fail"),
 	    .example = "--on-unavailable run",
 	    .type = OPTS_CHOICE, FIELD(on_unavailable),
-	    .mistake = "neither fail, run nor skip",
-	    NO_HOLD},
+	    .mistake = "neither fail, run nor skip", NO_HOLD},
 	[OPT_SERVER_TIMEOUT] = {.longs = {"server-timeout"}, .argument = "DUR",
 	    VARIABLE(SERVER_TIMEOUT),
 	    HELP("longest silence before the job starts", "10s"),
@@ -245,8 +216,7 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	    .cron = "30s", /* or more: see fill_defaults */
 	    LIMIT(lock.server_timeout_ms)},
 	[OPT_REDIS] = {.shorts = "r", .longs = {"redis"}, .argument = "URL",
-	    VARIABLE(REDIS),
-	    .common = true,
+	    VARIABLE(REDIS), .common = true,
 	    .help = "server; repeatable [" DEFAULT_URL "]",
 	    .example = "-r rediss://redis.example.com",
 	    .type = OPTS_SERVER, .secret = true},
@@ -308,28 +278,23 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	    VARIABLE(TLS_CA),
 	    .help = "trust these CAs instead of the system's",
 	    .example = "-r rediss://redis --tls-ca ca.pem",
-	    TEXT(tls_ca),
-	    .given_not = BIT(NO_TLS)},
+	    TEXT(tls_ca), .given_not = BIT(NO_TLS)},
 	[OPT_TLS_CERT] = {.longs = {"tls-cert"}, .argument = "FILE",
 	    VARIABLE(TLS_CERT),
 	    .help = "client certificate",
 	    .example = "-r rediss://redis --tls-cert job.pem",
-	    TEXT(tls_cert),
-	    .given_not = BIT(NO_TLS)},
+	    TEXT(tls_cert), .given_not = BIT(NO_TLS)},
 	[OPT_TLS_KEY] = {.longs = {"tls-key"}, .argument = "FILE",
 	    VARIABLE(TLS_KEY),
 	    .help = "its private key [the certificate's file]",
 	    .example = "-r rediss://r --tls-cert c.pem --tls-key k.pem",
-	    TEXT(tls_key),
-	    .given_not = BIT(NO_TLS)},
+	    TEXT(tls_key), .given_not = BIT(NO_TLS)},
 	[OPT_STATUS] = {.section = "Inspecting and releasing",
-	    .longs = {"status"},
-	    .common = true,
+	    .longs = {"status"}, .common = true,
 	    .help = "show the holder, waiters and last run of a lock",
 	    .example = "--status -k backup",
 	    ACTION(STATUS)},
-	[OPT_LIST] = {.longs = {"list"},
-	    .common = true,
+	[OPT_LIST] = {.longs = {"list"}, .common = true,
 	    .help = "list the locks that are held (and match a GLOB)",
 	    .example = "--list 'nightly:*'",
 	    ACTION(LIST)},
@@ -342,16 +307,14 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	    .example = "--list --failed",
 	    SWITCH(failed), .with = BIT(LIST),
 	    .with_names = "--list"},
-	[OPT_HISTORY] = {.longs = {"history"},
-	    .common = true,
+	[OPT_HISTORY] = {.longs = {"history"}, .common = true,
 	    .help = "show the last ten runs of a lock",
 	    .example = "--history -k backup",
 	    ACTION(HISTORY)},
 	[OPT_CHECK] = {.longs = {"check"},
 	    .help = "check that jobs succeed in time, as Nagios does",
 	    .example = "--check 'nightly:*'",
-	    ACTION(CHECK),
-	    .given_not = BIT(NO_HISTORY_THERE)},
+	    ACTION(CHECK), .given_not = BIT(NO_HISTORY_THERE)},
 	[OPT_FORCE_RELEASE] = {.longs = {"force-release"},
 	    .help = "release a lock, whoever holds it",
 	    .example = "--force-release --yes -k backup",
@@ -360,13 +323,11 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	    .help = "hold the lock for this long, without a command",
 	    .example = "--hold 1h -k deploy",
 	    BETWEEN(lock.hold_ms, 1000, TTL_MAX_MS, "from 1s to 365d"),
-	    ACTS(HOLD),
-	    ONE_SERVER},
+	    ACTS(HOLD), ONE_SERVER},
 	[OPT_PAUSE] = {.longs = {"pause"}, .argument = "GLOB",
 	    .help = "let no run of the locks that match start",
 	    .example = "--pause 'nightly:*' --for 2h",
-	    TEXT(glob), ACTS(PAUSE),
-	    ONE_SERVER},
+	    TEXT(glob), ACTS(PAUSE), ONE_SERVER},
 	[OPT_FOR] = {.longs = {"for"}, .argument = "DUR",
 	    HELP("pause for this long", "1h"),
 	    .example = "--pause 'nightly:*' --for 2h",
@@ -375,10 +336,8 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	[OPT_RESUME] = {.longs = {"resume"}, .argument = "GLOB",
 	    .help = "end the pauses of the locks that match",
 	    .example = "--resume 'nightly:*'",
-	    TEXT(glob), ACTS(RESUME),
-	    ONE_SERVER},
-	[OPT_DOCTOR] = {.longs = {"doctor"},
-	    .common = true,
+	    TEXT(glob), ACTS(RESUME), ONE_SERVER},
+	[OPT_DOCTOR] = {.longs = {"doctor"}, .common = true,
 	    .help = "examine the servers and this host",
 	    .example = "--doctor",
 	    ACTION(DOCTOR)},
@@ -395,12 +354,11 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	    .help = "list only locks held for longer than this",
 	    .example = "--list --older-than 1h",
 	    DURATION(older_than_ms), .with = BIT(LIST),
-	    .with_names = "--list",
-	    .given_not = LISTS_HOLDERS},
+	    .with_names = "--list", .given_not = LISTS_HOLDERS},
 	[OPT_WATCH] = {.longs = {"watch"}, .argument = "DUR", .implied = "1s",
 	    .help = "show the list live on the terminal [1s]",
 	    .example = "--list --watch=5s",
-	    BETWEEN(watch_ms, 100, NUM_DURATION_MAX_MS,
+	    BETWEEN(watch_ms, 100, DURATION_MAX_MS,
 		"from 100ms to 3653d"),
 	    .with = BIT(LIST), .with_names = "--list",
 	    .given_not = LISTS_HOLDERS | BIT(LISTS_JSON) |
@@ -445,8 +403,7 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	    VARIABLE(METRICS),
 	    .help = "write metrics for Prometheus into this folder",
 	    .example = "--metrics /var/lib/rlockrun",
-	    TEXT(metrics),
-	    NO_HOLD},
+	    TEXT(metrics), NO_HOLD},
 	[OPT_CONFIG] = {.longs = {"config"}, .argument = "FILE",
 	    VARIABLE(CONFIG),
 	    .help = "read only this configuration file, or none",

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/duration.h"
 #include "base/exitcode.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -59,19 +60,22 @@ set_field(void *field, const struct opts_row *row, const char *text)
 		*(int *)field = (int)number;
 		return NULL;
 	case OPTS_DURATION:
-		if (num_duration(text, &number) < 0)
+		if (duration_parse(text, &number) < 0)
 			return "not a duration (a number with ms, s, min, h or "
 			       "d, such as 90, 1.5h or 1h30m)";
 		if (number < row->min || number > row->max)
 			return row->mistake;
 		*(int64_t *)field = number;
 		return NULL;
-	default:
+	case OPTS_TEXT:
+	case OPTS_FILE:
 		if (*row->mistake != '\0' &&
 		    (number < row->min || number > row->max))
 			return row->mistake;
 		*(const char **)field = text;
 		return NULL;
+	default:
+		return row->mistake;
 	}
 }
 
@@ -86,7 +90,7 @@ set_replicas(struct opts *opts, const struct opts_row *row, const char *text)
 		memcpy(digits, text, length);
 	if (num_int(digits, row->min, row->max, &count) < 0 ||
 	    (text[length] == ':' &&
-		(num_duration(text + length + 1, &ms) < 0 || ms == 0)))
+		(duration_parse(text + length + 1, &ms) < 0 || ms == 0)))
 		return row->mistake;
 	opts->lock.replicas = (int)count;
 	opts->lock.replicas_ms = ms;
@@ -187,10 +191,15 @@ set_value(struct settings *settings, const struct opts_row *row,
 	case OPTS_ACTION:
 		return NULL;
 	case OPTS_REFUSED:
-		return row->mistake;
-	default:
-		return set_field(field, row, text);
+	case OPTS_SWITCH:
+	case OPTS_CHOICE:
+	case OPTS_TEXT:
+	case OPTS_FILE:
+	case OPTS_NUMBER:
+	case OPTS_DURATION:
+		break;
 	}
+	return set_field(field, row, text);
 }
 
 /* ---------------------------------------------------------------------- */

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/duration.h"
 #include "base/escape.h"
 #include "base/exitcode.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/num.h"
 #include "base/row.h"
 #include "options/conf.h"
 
@@ -60,7 +60,7 @@ describe_value(const struct settings *settings, enum option_id id)
 	}
 	if (settings->of[id].origin <= ORIGIN_CRON &&
 	    opts_table[id].type == OPTS_DURATION)
-		return num_duration_text(duration_of(settings, id));
+		return duration_text(duration_of(settings, id));
 	return mem_strdup(settings->of[id].text);
 }
 

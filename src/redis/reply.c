@@ -131,25 +131,19 @@ find_row(const char *error)
 
 /* A transient error has similar words, "OOM command not allowed", and a proxy
  * or an old script may put others before them. */
-static bool
-repeats_transient(const char *error)
-{
-	for (const struct row *row = rows; *row->prefix != '\0'; row++)
-		if ((row->verdict == VERDICT_RETRY ||
-			row->verdict == VERDICT_ANEW) &&
-		    strstr(error, row->prefix) != NULL)
-			return true;
-	return false;
-}
-
 bool
 reply_denies_command(const char *error)
 {
 	if (reply_is(error, "ERR unknown command"))
 		return true;
-	if (*find_row(error)->prefix != '\0' || repeats_transient(error) ||
+	if (*find_row(error)->prefix != '\0' ||
 	    strcasestr(error, "command") == NULL)
 		return false;
+	for (const struct row *row = rows; *row->prefix != '\0'; row++)
+		if ((row->verdict == VERDICT_RETRY ||
+			row->verdict == VERDICT_ANEW) &&
+		    strstr(error, row->prefix) != NULL)
+			return false;
 	for (size_t i = 0; i < LENGTH(denials); i++)
 		if (strcasestr(error, denials[i]) != NULL)
 			return true;

@@ -52,25 +52,23 @@ after(const char *text, const char *prefix)
 	return strncmp(text, prefix, length) == 0 ? text + length : NULL;
 }
 
-static int
-hex_digit(char digit)
-{
-	static const char digits[] = "0123456789abcdef0123456789ABCDEF";
-	const char *at = memchr(digits, digit, sizeof(digits) - 1);
-
-	return at == NULL ? -1 : (int)(at - digits) % 16;
-}
-
 /* The byte that two digits mean; -1 for none, and for NUL. */
 static int
 hex_byte(const char *digits, size_t length)
 {
-	int high = length < 2 ? -1 : hex_digit(digits[0]);
-	int low = length < 2 ? -1 : hex_digit(digits[1]);
+	static const char known[] = "0123456789abcdef0123456789ABCDEF";
+	int byte = 0;
 
-	if (high < 0 || low < 0 || high + low == 0)
-		return -1;
-	return high * 16 + low;
+	for (size_t i = 0; i < 2; i++) {
+		const char *at =
+		    i < length ? memchr(known, digits[i], sizeof(known) - 1)
+			       : NULL;
+
+		if (at == NULL)
+			return -1;
+		byte = byte * 16 + (int)(at - known) % 16;
+	}
+	return byte == 0 ? -1 : byte;
 }
 
 /* Percent-decodes into memory of its own; empty text becomes NULL. */

@@ -21,12 +21,6 @@ teardown() { end_test; }
 	"$HELPERS/denials" "$SUITE_DIR/s" newest once-now n +zrem +hset
 }
 
-# bats test_tags=night
-@test "S33: each command and each key, for each kind of lock" {
-	own_server
-	"$HELPERS/denials" "$SUITE_DIR/s"
-}
-
 @test "S33: likewise without EVAL on a server that has forgotten the scripts" {
 	COLD=1 own_server
 	"$HELPERS/denials" "$SUITE_DIR/s" exclusive shared +eval '+eval +evalsha'
@@ -69,26 +63,6 @@ manual_user() {
 		grep -o '+[^ ]*')
 	((${#RULES[@]} >= 20))
 	cli acl setuser locker on '>v' "~$KEY*" "~{$KEY*}:rlk:*" "${RULES[@]}"
-}
-
-# bats test_tags=night
-@test "doctor: each rule of the manual that is missing is found, by DRYRUN and without" {
-	! is_before_7 || not_here "it takes ACL DRYRUN"
-	good_server
-	manual_user
-	for rule in "${RULES[@]}"; do
-		cli acl setuser locker "-${rule#+}"
-		run --separate-stderr rlockrun --doctor --json -k "$KEY" -r "unix://locker:v@$SUITE_DIR/s"
-		[[ $output == *"ACL SETUSER locker $rule"[,\"\ ]* || $output == *"ACL SETUSER locker "*" $rule"[,\"\ ]* ]] ||
-			{ echo "$rule: $output" && false; }
-		cli acl setuser default "-${rule#+}" '+acl'
-		cli acl setuser locker "$rule" '+acl|dryrun' '+acl|whoami' "-${rule#+}"
-		run --separate-stderr rlockrun --doctor --json -k "$KEY" -r "unix://locker:v@$SUITE_DIR/s"
-		[[ $output == *"ACL SETUSER locker $rule"[,\"\ ]* || $output == *"ACL SETUSER locker "*" $rule"[,\"\ ]* ]]
-		cli acl setuser default "$rule"
-		cli acl setuser locker "$rule" '-acl|dryrun' '-acl|whoami'
-	done
-	wait_until is_empty
 }
 
 is_empty() { [[ $(cli dbsize) == 0 ]]; }

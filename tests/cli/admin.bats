@@ -172,38 +172,3 @@ join_them() { cli zadd "$KEY" $(($(server_ms) + 50000)) s:later; }
 		[[ $(wc -l <out) == 2 && ! -s err && $(<code) == 141 ]]
 	done
 }
-
-# --- very many locks -----------------------------------------------------------
-
-# bats test_tags=night
-@test "list -q ends at the first lock" {
-	not_over cluster # where each node is asked
-	own_server
-	bulk 20000
-	cli config resetstat
-	run -75 rlockrun --list -q
-	[[ $(cli info commandstats) == *cmdstat_scan:calls=1,* ]]
-	[[ $(cli info commandstats) =~ cmdstat_evalsha:calls=([0-9]+), ]]
-	((BASH_REMATCH[1] <= 12))
-}
-
-has_begun() {
-	(($(wc -l <out.1) > 300))
-}
-
-# bats test_tags=night
-@test "list: 200,000 locks stream in little memory, and can be interrupted" {
-	own_server
-	bulk 200000
-	# A background process of a script ignores INT.
-	start env --default-signal=INT "$RLOCKRUN" --list
-	wait_until has_begun
-	peak=$(awk '/^VmHWM/ { print $2 }' "/proc/$PID/status")
-	echo "peak: $peak kB"
-	[[ $RLOCKRUN == */asan/* || $RLOCKRUN == */valgrind/* ]] || ((peak < 8000))
-	kill -INT "$PID"
-	exits_with 130 "$PID"
-	[[ ! -s $ERR && $(wc -l <out.1) -lt 200000 ]]
-	run -0 rlockrun --list 'bulk:123456' --json
-	has_json '"name":"bulk:123456"'
-}

@@ -10,6 +10,7 @@
 #include "admin/look.h"
 #include "admin/notes.h"
 #include "admin/query.h"
+#include "base/duration.h"
 #include "base/num.h"
 #include "lock/answer.h"
 #include "lock/claim.h"
@@ -55,8 +56,8 @@ check_busy(const struct answer *answer)
 	require(answer->position >= -1 && answer->position <= INT64_C(1) << 40);
 	require(answer->waiting >= 0 && answer->holder.left_ms >= -1);
 	require(answer->holder.held_ms >= -1);
-	require(answer->holder.held_ms <= NUM_DURATION_MAX_MS);
-	require(answer->holder.left_ms <= 10 * NUM_DURATION_MAX_MS);
+	require(answer->holder.held_ms <= DURATION_MAX_MS);
+	require(answer->holder.left_ms <= 10 * DURATION_MAX_MS);
 	require(
 	    answer->holder.count > 0 || answer->holder.state == HOLDER_NONE);
 	require(answer->holder.state == HOLDER_NONE ||

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/duration.h"
 #include "base/num.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -26,8 +27,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	result = num_int(text, 0, 65535, &value);
 	check(result, value, 65535);
 	value = -1;
-	result = num_duration(text, &value);
-	check(result, value, NUM_DURATION_TOO_LONG);
+	result = duration_parse(text, &value);
+	check(result, value, DURATION_TOO_LONG);
 	free(text);
 	return 0;
 }

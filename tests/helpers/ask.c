@@ -13,7 +13,7 @@
  * to `question`, reads from `reply` up to a NUL, and puts the byte back. The
  * reply is 0, or 1 if the server cannot be reached, and behind it what
  * redis-cli prints, without the last end of a line, and without NULs. `ask` of
- * suite.bash does all that.
+ * look.bash does all that.
  *
  * A connection stays until the server closes it; the next question to this
  * server opens a new one. */

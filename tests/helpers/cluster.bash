@@ -72,28 +72,6 @@ is_settled() {
 		[[ $(node_cli "$1" info replication) != *master_link_status:down* ]]
 }
 
-# owner_of FOLDER KEY: the number of the node that serves it, as c0, c1, c2 see
-# it; of those that answer.
-owner_of() {
-	local dir=$1 slot port i
-	slot=$(slot_of "$dir" "$2")
-	for i in 0 1 2; do
-		port=$(node_cli "$dir/c$i" --raw cluster slots 2>/dev/null |
-			/usr/bin/python3 -c "
-import sys
-lines = sys.stdin.read().split('\n')
-for i in range(len(lines) - 3):
-    if lines[i].isdigit() and lines[i + 1].isdigit() and '.' in lines[i + 2] \
-            and int(lines[i]) <= $slot <= int(lines[i + 1]):
-        print(lines[i + 3])
-        break")
-		[[ -z $port ]] || break
-	done
-	for i in "${!PORTS[@]}"; do
-		[[ ${PORTS[i]} != "$port" ]] || echo "$i"
-	done
-}
-
 slot_of() {
 	local i
 	for i in "$1"/c*; do

@@ -36,11 +36,6 @@ are_queued() {
 	ask zcard "$Q" && [[ $REPLY == "$1" ]]
 }
 
-# started_ms NAME: when its turn began.
-started_ms() {
-	echo "$(<"$1.started")"
-}
-
 # All that was started ends well.
 all_end_well() {
 	local pid

@@ -65,6 +65,71 @@ start_topology() {
 	"topology_${TOPOLOGY:-unix}" "$@"
 }
 
+# start_sentinels FOLDER REPLICAS [OPTION...]: a primary FOLDER/p0, replicas of it
+# (FOLDER/p1 ...) and three sentinels (FOLDER/s0 ...) that know each other from the
+# start. PORTS are those of the servers, SENTINELS the sentinels' hosts and ports
+# as in a URL. The options are the servers'; those of the sentinels, one a line,
+# are in SENTINEL_OPTIONS, and SENTINEL_PORT is what stands before their port.
+start_sentinels() {
+	local dir=$1 count=$2 i
+	shift 2
+	PORTS=()
+	for ((i = 0; i <= count; i++)); do
+		local of=()
+		((i)) && of=(--replicaof 127.0.0.1 "${PORTS[0]}")
+		choose_port
+		PORTS+=("$PORT")
+		start_server "$dir/p$i" --port "$PORT" --bind 127.0.0.1 \
+			--repl-diskless-sync-delay 0 --repl-ping-replica-period 1 \
+			"${of[@]}" "$@" || return
+	done
+	((count == 0)) || wait_until replicates "$dir/p0" "$count" || return
+	run_sentinels "$dir"
+}
+
+# run_sentinels FOLDER [COUNT]
+run_sentinels() {
+	local dir=$1 count=${2:-3} ports=() ids=() i j
+	SENTINELS=
+	for ((i = 0; i < count; i++)); do
+		choose_port
+		ports+=("$PORT")
+		ids+=("$(printf %039d%d "$PORT" "$i")")
+		SENTINELS+=${SENTINELS:+,}127.0.0.1:$PORT
+	done
+	for ((i = 0; i < count; i++)); do
+		mkdir -p "$dir/s$i"
+		{
+			printf '%s\n' "bind 127.0.0.1" "unixsocket $dir/s$i/s" \
+				"${SENTINEL_PORT:-port} ${ports[i]}" \
+				"sentinel myid ${ids[i]}" \
+				"sentinel monitor primary 127.0.0.1 ${PORTS[0]} 2" \
+				"sentinel down-after-milliseconds primary 700" \
+				"sentinel failover-timeout primary 3000" \
+				"${SENTINEL_OPTIONS:-}"
+			for ((j = 1; j < ${#PORTS[@]}; j++)); do
+				echo "sentinel known-replica primary 127.0.0.1 ${PORTS[j]}"
+			done
+			for ((j = 0; j < count; j++)); do
+				((i == j)) || echo "sentinel known-sentinel primary 127.0.0.1 ${ports[j]} ${ids[j]}"
+			done
+		} >"$dir/s$i/conf"
+		redis-server "$dir/s$i/conf" --sentinel --dir "$dir/s$i" \
+			--daemonize no >"$dir/s$i/log" 2>&1 3>&- &
+		echo $! >"$dir/s$i/pid"
+		wait_until server_answers "$dir/s$i/s" || {
+			cat "$dir/s$i/log" >&2
+			return 1
+		}
+	done
+}
+
+# replicates FOLDER COUNT: what is written there reaches so many replicas. One
+# that counts as online may not have got a thing yet.
+replicates() {
+	[[ $(printf 'set warm 1 px 1\nwait %d 300\n' "$2" | redis-cli -s "$1/s" | tail -n 1) == "$2" ]]
+}
+
 # At the start of a test: it makes no sense here. tests/run doesn't count it,
 # while what is skipped for any other reason fails where nothing may be.
 not_here() {

@@ -8,7 +8,6 @@ load ../helpers/suite
 load ../helpers/queue
 load ../helpers/faults
 load ../helpers/cluster
-load ../helpers/sentinel
 
 setup() {
 	begin_queue_test
@@ -32,26 +31,6 @@ calls() {
 	line=$(cli info commandstats | grep "^cmdstat_$1:" || echo calls=0,)
 	line=${line#*calls=}
 	echo "${line%%,*}"
-}
-
-# sent NAME: how many of these the proxy has passed on.
-sent() {
-	grep -c "^$1\$" proxy/log || :
-}
-
-# load_script NAME...
-load_script() {
-	local name
-	for name; do cli -x script load <"$SCRIPTS/$name.lua" >/dev/null; done
-}
-
-# ran_once: each command of ours that writes was run once, whatever was sent.
-ran_once() {
-	local command
-	catch_up
-	for command in SET DEL; do
-		[[ $(grep -c "lua\] \"$command\" \"$KEY\"" "$MONITOR") == 1 ]]
-	done
 }
 
 # --- digests -------------------------------------------------------------------
@@ -92,20 +71,6 @@ ran_once() {
 
 # --- forgotten scripts ------------------------------------------------------------
 
-# bats test_tags=night
-@test "scripts that are forgotten before each command do no harm" {
-	cold_server
-	rules forget
-	monitor
-	job
-	passed EVAL/1 2
-	ends_well
-	[[ ! -s $ERR ]]
-	ran_once
-	# Nothing but the scripts is sent once more.
-	[[ $(sent CLIENT) == 1 && $(sent EVAL/acquire) == 2 && $(sent EVAL/release) == 2 ]]
-}
-
 @test "NOSCRIPT even to EVAL is an error, and no loop" {
 	cold_server
 	rules 'answer:EVAL::-NOSCRIPT No matching script.'
@@ -113,99 +78,6 @@ ran_once() {
 	[[ ${#lines[@]} == 1 && $output == *NOSCRIPT* && ! -e ran ]]
 	# Fewer keys are tried, too: each try twice.
 	[[ $(grep '^answered' proxy/log | sort | uniq -c | awk '{ print $1 }' | sort -u) == 2 ]]
-}
-
-# --- a release right behind ---------------------------------------------------------
-
-# The try, which has gone as a digest, is followed by its release alone, whose script
-# is missing, too.
-is_released_unsent() {
-	job
-	passed EVAL/acquire 1
-	kill -TERM "$PID"
-	passed EVAL/release 1
-	touch proxy/go
-	exits_with 143 "$PID"
-	[[ $(sent EVAL/acquire) == 1 && $(calls set) == 0 ]]
-	[[ ! -e job && -z $(keys_left) ]]
-}
-
-@test "a try without its script is not sent again behind its release" {
-	cold_server
-	rules until:go:EVAL/acquire:1
-	is_released_unsent
-}
-
-@test "a try without its script is not sent again to a cluster behind its release" {
-	TOPOLOGY=cluster own_server
-	start_proxy proxy until:go:EVAL/acquire:1
-	RLOCKRUN_REDIS=redis-cluster://127.0.0.1:$PORT
-	is_released_unsent
-}
-
-@test "a try whose time is over is not sent again" {
-	cold_server
-	rules stay:go:EVAL/acquire:1
-	run -69 rl -w 1 touch ran
-	touch proxy/go
-	wait_until eval '(($(sent EVAL/acquire) == 1))'
-	[[ ! -e ran && $(calls set) == 0 && -z $(keys_left) ]]
-}
-
-@test "a release without its script is sent again, though the run was signalled" {
-	cold_server
-	running
-	rules until:go:EVAL/release:1
-	touch "done"
-	wait_for_file proxy/go.held
-	kill -TERM "$PID"
-	touch proxy/go
-	exits_with 7 "$PID"
-	[[ $(sent EVAL/release) == 2 && -z $(keys_left) ]]
-}
-
-# The server that thaws knows how to grant, not how to release, and we are gone.
-@test "a run that cannot wait for the reply sends its release as a whole" {
-	cold_server
-	load_script acquire_exclusive
-	freeze
-	job -t 60
-	passed EVAL/acquire 1
-	kill -TERM "$PID"
-	exits_with 143 "$PID"
-	passed EVAL/release 1
-	thaw
-	wait_until eval '(($(calls eval) > 0))'
-	[[ $(calls set) != 0 && ! -e job && -z $(keys_left) ]]
-}
-
-@test "a release that is overdue is sent as a whole, too" {
-	cold_server
-	running -t 60
-	freeze
-	touch "done"
-	passed EVAL/release 1
-	kill -TERM "$PID" # ends the wait for a server that is silent
-	exits_with 7 "$PID"
-	passed EVAL/release 2
-	thaw
-	wait_until none_left
-	says 'cannot confirm the release'
-	# Of the try and of the release; the signal leaves time for another one.
-	(($(sent EVAL/release) >= 2 && $(calls eval) >= 2))
-}
-
-@test "a waiter that is ended leaves nothing, with scripts forgotten each time" {
-	cold_server
-	rules forget
-	holds A
-	enqueue B
-	kill -TERM "$PID"
-	exits_with 143 "$PID"
-	[[ $(cli exists "$Q" "$L") == 0 ]]
-	touch go
-	exits_with 0 "${STARTED[0]}"
-	[[ -z $(keys_left) ]]
 }
 
 # --- servers without EVALSHA ----------------------------------------------------------
@@ -283,26 +155,3 @@ is_released_unsent() {
 	[[ $(calls set) == 1 && $(calls del) == 2 && $(calls evalsha) == 0 && $(calls eval) == 2 ]]
 	[[ $(calls asking) == 2 && -z $(cli keys '*') ]]
 }
-
-@test "one of three independent servers lacks the scripts" {
-	local i
-	for i in 1 2 3; do start_server "$PWD/$i"; done
-	load_scripts "$PWD/1/s"
-	load_scripts "$PWD/2/s"
-	export RLOCKRUN_REDIS="unix://$PWD/1/s unix://$PWD/2/s unix://$PWD/3/s"
-	export RLOCKRUN_MIN_UPTIME=0
-	start rl -- sh ./turn A
-	wait_for_file A.started
-	for i in 1 2 3; do
-		SUITE_DIR=$PWD/$i
-		wait_until is_held
-	done
-	touch go
-	exits_with 0 "$PID"
-	for i in 1 2 3; do
-		SUITE_DIR=$PWD/$i
-		[[ -z $(keys_left) ]]
-	done
-	[[ ! -s $ERR ]]
-}
-

@@ -30,11 +30,6 @@ keep() {
 	[[ $(cli get "$KEY") == "$TOKEN" ]]
 }
 
-# keep_in_background DUR [OPTION...]
-keep_in_background() {
-	start "$RLOCKRUN" -k "$KEY" --hold "$@"
-}
-
 # ends_at FORMAT [SECONDS]: the wall clock's time of the end of the lease, or so much
 # later. The server's clock is this machine's.
 ends_at() {
@@ -65,41 +60,6 @@ is_shown() {
 	run -75 rl -n touch ran
 	[[ ! -e ran ]]
 	[[ -z $(cli set "$KEY" other nx px 1000) ]]
-}
-
-@test "others see user, label and end: in messages, status, list and JSON" {
-	keep 2h --label 'db migration'
-	run -75 rl -n true
-	[[ $output == "rlockrun: \"$KEY\" is held by "* && ${#lines[@]} == 1 ]]
-	is_shown "$output"
-	run -0 rlockrun --status -k "$KEY"
-	[[ $output =~ "holder:   $(uname -n) (deploy) since "..:..:..", until "(..:..:..) ]]
-	is_end "${BASH_REMATCH[1]}"
-	[[ $output == *$'\nlabel:    db migration\njob:      none; this is a --hold\n'* ]]
-	[[ $output == *$'\nttl left: 1h59m\n'* ]]
-	run -0 rlockrun --status --json -k "$KEY"
-	has_json '"user":"deploy","label":"db migration","command":null,' '"ended":false,"hold":true,"paused":false,"replaceable":false}],'
-	[[ $output =~ '"prefix":"","ttl_ms":'([1-9][0-9]{0,5}|[1-6][0-9]{6}|7[01][0-9]{5}|7200000), ]]
-	rlockrun --list "$KEY" | grep -qE "^$KEY +exclusive +[^ ]+ +- +deploy +[0-9]+s +1h59m hold +0 +[0-9]+  db migration$"
-	run -0 rlockrun --list --json "$KEY"
-	has_json '"hold":true'
-}
-
-@test "a run is no hold" {
-	hold
-	run -0 rlockrun --status --json -k "$KEY"
-	has_json '"hold":false'
-	touch "done"
-	exits_with 0 "$PID"
-}
-
-@test "a waiter runs when a hold has ended by itself" {
-	keep 1h
-	enqueue A
-	[[ ! -e A.started ]]
-	end_lease
-	touch go
-	all_end_well
 }
 
 # bats test_tags=native
@@ -136,24 +96,6 @@ is_shown() {
 
 # --- waiting ------------------------------------------------------------------------
 
-@test "a hold waits in the queue like a run, and takes no lock away" {
-	holds A
-	keep_in_background 1h
-	hold=$PID
-	wait_until is_queued "$PID"
-	enqueue C
-	touch go.A
-	exits_with 0 "$hold"
-	TOKEN=$(<out.2)
-	[[ $(cli get "$KEY") == "$TOKEN" && $(<order) == A ]]
-	wait_until are_queued 1
-	run -0 rlockrun --force-release --token "$TOKEN" -k "$KEY"
-	is_shown "$output" || [[ $output == *"released, it was held by $(uname -n) (deploy) since"* ]]
-	touch go
-	all_end_well
-	[[ $(paste -sd' ' order) == "A C" ]]
-}
-
 @test "--force-release with the token wakes the next waiter at once" {
 	keep 1h
 	enqueue A
@@ -161,21 +103,6 @@ is_shown() {
 	touch go
 	all_end_well
 	wait_until none_left
-}
-
-@test "a lock that is held: 75, or -E; -w, -q and --max-waiters as with a run" {
-	hold
-	run -75 --separate-stderr rl --hold 1h -n
-	[[ -z $output && $stderr == "rlockrun: \"$KEY\" is held by $(uname -n) (pid $PID, deploy) since "* ]]
-	[[ $stderr != *"not started"* ]]
-	run -3 rl --hold 1h -n -E 3 -q
-	[[ -z $output ]]
-	run -75 --separate-stderr rl --hold 1h -w 2
-	[[ -z $output && ${stderr_lines[1]} == *"; gave up after 2s" ]]
-	run -75 rl --hold 1h --max-waiters 0
-	touch "done"
-	exits_with 0 "$PID"
-	[[ -z $(keys_left) ]]
 }
 
 # bats test_tags=smoke
@@ -192,16 +119,6 @@ is_shown() {
 	touch "done"
 	exits_with 0 "${STARTED[0]}"
 	[[ -z $(keys_left) ]]
-}
-
-@test "the end that a waiter shows moves when the hold is extended" {
-	keep 1h
-	start "$RLOCKRUN" --progress always -k "$KEY" -- true
-	wait_until grep -q until "$ERR"
-	run -0 rl --hold 3h --token "$TOKEN"
-	wait_until grep -qE "until ($(ends_at %H:%M)|$(ends_at %H:%M 1))" "$ERR"
-	run -0 rlockrun --force-release --token "$TOKEN" -k "$KEY"
-	exits_with 0 "$PID"
 }
 
 @test "on a terminal the token stands alone on its line" {
@@ -241,19 +158,6 @@ is_shown() {
 	enqueue_after
 }
 
-@test "an undone hold wakes the next waiter" {
-	holds A
-	# shellcheck disable=SC2016
-	start sh -c 'exec "$RLOCKRUN" -k "$KEY" --hold 1h >/dev/full'
-	hold=$PID
-	wait_until is_queued "$PID"
-	enqueue C
-	touch go
-	exits_with 71 "$hold"
-	exits_with 0 "$PID"
-	[[ $(paste -sd' ' order) == "A C" ]]
-}
-
 # full_pipe DUR: a hold that cannot print, as `pipe` takes no more.
 full_pipe() {
 	mkfifo pipe
@@ -285,15 +189,6 @@ full_pipe() {
 	[[ $token == "$(cli get "$KEY")" ]]
 }
 
-@test "between grant and print: a lock that is lost is not announced: 79" {
-	full_pipe 9s
-	cli del "$KEY"
-	exits_with 79 "$PID"
-	grep -q "\"$KEY\" was lost: its key was taken away" "$ERR"
-	run ! grep 'not started' "$ERR"
-	exec 8>&-
-}
-
 # --- extending ----------------------------------------------------------------------
 
 # bats test_tags=smoke
@@ -309,100 +204,12 @@ full_pipe() {
 	is_shown "$output"
 }
 
-@test "--token never shortens a hold" {
-	keep 5h
-	run -0 rl --hold 10s --token "$TOKEN" -v
-	[[ $output =~ ^"rlockrun: \"$KEY\": held until "(..:..:..)$ ]]
-	is_end "${BASH_REMATCH[1]}"
-	left_above 17990000
-	(($(cli pttl "$I") > 18000000))
-}
-
-@test "--token of a hold that has ended: 79, and nothing is changed" {
-	run -79 rl --hold 1h --token 0b24d5c6-9d10-4a4e-8f2c-0d4d1f9a3c55
-	[[ $output == "rlockrun: \"$KEY\": the hold with that token has ended" ]]
-	is_free
-	keep 1h
-	for token in wrong '' "${TOKEN}x" 'x*' "${TOKEN:1}"; do
-		run -79 rl --hold 5h --token "$token"
-		[[ $output == *": the hold with that token has ended; the lock is held by $(uname -n) (deploy) since "* ]]
-	done
-	left_below 3600001
-	[[ $(cli get "$KEY") == "$TOKEN" ]]
-}
-
-@test "--token of a run, or of a lock that --min-hold keeps, extends nothing: 75" {
-	hold
-	run -75 rl --hold 5h --token "$(cli get "$KEY")"
-	[[ $output == "rlockrun: \"$KEY\" is held by $(uname -n) (pid $PID, deploy) since "*", which is not a --hold; nothing was changed" ]]
-	left_below 30001
-	touch "done"
-	exits_with 0 "$PID"
-	run -0 rl --min-hold 20 true
-	run -75 rl --hold 5h --token "$(cli get "$KEY" | cut -d : -f 1)"
-	left_below 20001
-}
-
 @test "--token: where rules deny the record, the token is enough" {
 	not_over sentinel cluster
 	keep 1h
 	cli del "$I"
 	run -0 rl --hold 5h --token "$TOKEN"
 	left_above 17990000
-}
-
-# --- faults -------------------------------------------------------------------------
-
-@test "a grant whose reply is lost: the next try takes it over" {
-	start_proxy proxy cut:EVAL/acquire:1
-	keep 1h
-	left_above 3590000
-}
-
-@test "without any reply to a grant: 69, and the lock lasts 30 s at most" {
-	start_proxy proxy cut:EVAL/acquire
-	RLOCKRUN_TTL=10m run -69 rl --hold 1h --server-timeout 1
-	[[ $output != *"not started"* ]]
-	left_below 30001
-}
-
-@test "a renewal whose reply is lost is repeated; without any the hold is undone: 69" {
-	start_proxy proxy cut:EVAL/1:1
-	run -0 --separate-stderr rl --hold 1h
-	[[ $output == "$(cli get "$KEY")" && $stderr == *"renewed again"* ]]
-	left_above 3590000
-	cli del "$KEY" "$I"
-	set_rules proxy cut:EVAL/1
-	run -69 --separate-stderr rl --hold 1h --server-timeout 1
-	[[ -z $output && $stderr == *"cannot renew the lock"* ]]
-	is_free
-}
-
-@test "--wait-replicas: a hold is acquired and extended only if replicas have it" {
-	start_tcp_server "$PWD/primary" 127.0.0.1 --repl-diskless-sync-delay 0
-	start_server "$PWD/replica" --replicaof 127.0.0.1 "$PORT"
-	wait_until replicates "$PWD/primary" 1
-	SUITE_DIR=$PWD/primary RLOCKRUN_REDIS=redis://127.0.0.1:$PORT
-	keep 1h --wait-replicas 1:7s
-	[[ $(redis-cli -s replica/s get "$KEY") == "$TOKEN" ]]
-	run -0 rl --hold 2h --token "$TOKEN" --wait-replicas 1:7s
-	(($(redis-cli -s replica/s pttl "$KEY") > 7190000))
-	run -69 rl --hold 3h --token "$TOKEN" --wait-replicas 2:50ms --server-timeout 0.5
-	[[ $output == *"1 of 2 replicas have the lock"* ]]
-	cli del "$KEY"
-	run -69 --separate-stderr rl --hold 1h --wait-replicas 2:50ms -w 0.5
-	[[ -z $output ]]
-	is_free
-}
-
-@test "a server that is not there: 69; no lock: 76" {
-	run -69 --separate-stderr rl -r "unix://$PWD/none" --hold 1h --server-timeout 0.3
-	[[ -z $output && $stderr == *"cannot connect to unix://$PWD/none: "* ]]
-	run -69 rl -r "unix://$PWD/none" --hold 1h --server-timeout 0.3 --token x
-	cli rpush "$KEY" x
-	run -76 rl --hold 1h
-	run -76 rl --hold 1h --token x
-	[[ $(cli llen "$KEY") == 1 ]]
 }
 
 # --- inside a job -------------------------------------------------------------------
@@ -420,41 +227,6 @@ full_pipe() {
 
 # --- options ------------------------------------------------------------------------
 
-@test "what goes with a job or with others is refused: 64" {
-	while read -r option; do
-		# shellcheck disable=SC2086 # several words
-		run -64 rl --hold 1h $option
-		[[ ${#lines[@]} == 1 && $output == *"; try 'rlockrun --help'" ]]
-	done <<-END
-		-s
-		--permits 2
-		-t 5
-		--min-hold 5
-		--splay 1
-		--wait-all
-		--max-run 5
-		--warn-after 5
-		--on-lost warn
-		--kill-after 5
-		--on-unavailable run
-		-c true
-		true
-		-k other
-		-r unix://$PWD/a -r unix://$PWD/b
-		--json
-		--yes
-		--status
-		--list
-		--force-release
-		-n -w 5
-	END
-	for duration in 0 999ms 366d x ''; do
-		run -64 rl --hold "$duration"
-	done
-	run -64 "$RLOCKRUN" --hold 1h
-	is_free
-}
-
 @test "variables of runs change nothing about a hold; several servers: 78" {
 	RLOCKRUN_SHARED=yes RLOCKRUN_TTL=10h RLOCKRUN_ON_UNAVAILABLE=run RLOCKRUN_SPLAY=10h \
 		RLOCKRUN_MIN_HOLD=10h keep 1h
@@ -462,13 +234,4 @@ full_pipe() {
 	left_below 3600001
 	RLOCKRUN_REDIS="unix://$PWD/a unix://$PWD/b" run -78 rl --hold 1h
 	[[ $output == *"--hold needs a single server"* ]]
-}
-
-@test "a key that lies nowhere beside others is held without a record" {
-	KEY="test}$BATS_TEST_NUMBER:$KEY"
-	keep 1h
-	run -0 rl --hold 5h --token "$TOKEN"
-	left_above 17990000
-	run -0 rlockrun --force-release --token "$TOKEN" -k "$KEY"
-	is_free
 }

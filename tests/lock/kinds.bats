@@ -54,11 +54,6 @@ teardown() {
 	[[ $(grep -c + log) == 14 && -z $(keys_left) ]]
 }
 
-# bats test_tags=night
-@test "S20: 3 permits, 50 runs, kill -9 at random: never above 3, and back to 3" {
-	permits_under_fire 50
-}
-
 @test "S20: 3 permits, 9 runs, kill -9 at random" {
 	permits_under_fire 9
 }
@@ -106,23 +101,6 @@ has_grown() {
 	(($(score_of_first) > $1))
 }
 
-# bats test_tags=night
-@test "readers with different ttls are each renewed, and none shortens the other" {
-	holds R1 -s -t 60
-	long=$(score_of_first)
-	left=$(cli pttl "$KEY")
-	((left > 170000 && left <= 180000))
-	holds R2 -s
-	short=$(score_of_first)
-	((short < long && $(cli pttl "$KEY") > 170000))
-	wait_until has_grown "$short"
-	(($(cli pttl "$KEY") > 160000))
-	[[ $(cli --raw zrange "$KEY" -1 -1 withscores | tail -n 1) == "$long" ]]
-	touch go
-	all_end_well
-	[[ -z $(keys_left) ]]
-}
-
 @test "a counted lock that is lost: 79, in each way" {
 	for option in -s '-p 2'; do
 		for way in member key overwritten; do
@@ -142,44 +120,6 @@ has_grown() {
 			cli del "$KEY" "$I"
 		done
 	done
-	[[ -z $(keys_left) ]]
-}
-
-@test "only the member that was taken out is lost" {
-	holds A -p 2
-	token=$(cli --raw zrange "$KEY" 0 -1)
-	holds B -p 2
-	cli zrem "$KEY" "$token"
-	touch go.A
-	exits_with 79 "${STARTED[0]}"
-	members 1
-	touch go
-	exits_with 0 "$PID"
-	[[ -z $(keys_left) ]]
-}
-
-# recorded: how many holders have a record.
-recorded() { cli hkeys "$I" | grep -c '^h:'; }
-
-@test "members whose lease has ended, and their records, are taken out" {
-	holds A -p 3
-	past=$(($(server_ms) - 5))
-	cli zadd "$KEY" "$past" dead1 "$past" dead2
-	cli hset "$I" h:dead1 "dead1 2 $past run 3 1 host user - -" h:dead2 "dead2 2 $past run 3 1 host user - -"
-	run -0 rl -p 2 -n true
-	members 1
-	[[ $(recorded) == 1 ]]
-	touch go
-	all_end_well
-	[[ -z $(keys_left) ]]
-}
-
-@test "the first of the holders removes what others left in the record" {
-	cli hset "$I" h:dead "dead 1 2 run 3 1 host user - -" h:other x
-	holds A -s
-	[[ $(recorded) == 1 ]]
-	touch go
-	all_end_well
 	[[ -z $(keys_left) ]]
 }
 
@@ -344,17 +284,6 @@ net() {
 	done
 }
 
-@test "nested readers and permits: the same token and fence, no second permit" {
-	for option in -s '-p 1'; do
-		# shellcheck disable=SC2086
-		run -0 rl $option sh -c 'echo "$RLOCKRUN_TOKEN $RLOCKRUN_FENCE"
-			"$RLOCKRUN" -k "$KEY" $0 sh -c "echo \$RLOCKRUN_TOKEN \$RLOCKRUN_FENCE"
-			redis-cli -s "$1" zcard "$KEY"' "$option" "$SUITE_DIR/s"
-		[[ ${lines[0]} == "${lines[1]}" && ${#lines[0]} -gt 50 && ${lines[2]} == 1 ]]
-		[[ ${#lines[@]} == 3 && -z $(keys_left) ]]
-	done
-}
-
 @test "S21: a nested run with a short ttl shortens no lease of its own kind" {
 	for option in -s '-p 2'; do
 		# shellcheck disable=SC2086
@@ -363,18 +292,6 @@ net() {
 				redis-cli -s "$1" --raw zrange "$KEY" 0 0 withscores' "$option" "$SUITE_DIR/s"
 		[[ ${#lines[@]} == 4 && ${lines[1]} == "${lines[3]}" ]]
 	done
-}
-
-@test "a nested reader that outlives the outer one keeps the lock, and frees it" {
-	start "$RLOCKRUN" -k "$KEY" -s -- sh -c 'setsid "$RLOCKRUN" -k "$KEY" -s sh ./turn inner \
-		</dev/null >/dev/null 2>&1 & exec "$0" until:inner.started' "$A_JOB"
-	exits_with 0 "$PID"
-	members 1
-	run -75 rl -n touch ran
-	run -0 rl -n -s true
-	touch go
-	wait_until eval '[[ -z $(keys_left) ]]'
-	[[ ! -e ran ]]
 }
 
 @test "RLOCKRUN_FENCE is another, and greater, for each that comes" {
@@ -393,62 +310,7 @@ net() {
 	sort -c -n -u fences
 }
 
-# --- the scripts, twice (R2) ---------------------------------------------------------------
-
-@test "R2: counted: each script once more does no harm" {
-	own_server
-	monitor
-	for option in -s '-p 2'; do
-		rm -f ./*.started go
-		STARTED=()
-		end_monitor
-		monitor
-		# shellcheck disable=SC2086
-		holds A $option
-		catch_up
-		fence=$(fence)
-		run -0 "$HELPERS/again" "$MONITOR" "$SUITE_DIR/s" EVAL/acquire 1
-		[[ ${lines[0]} == 1 && ${lines[1]} == "$fence" ]]
-		members 1
-		[[ $(recorded) == 1 ]]
-		touch go
-		exits_with 0 "$PID"
-		[[ -z $(keys_left) ]]
-		rm go
-		# shellcheck disable=SC2086
-		holds B $option
-		catch_up
-		run -0 "$HELPERS/again" "$MONITOR" "$SUITE_DIR/s" EVAL/release 1
-		[[ ${lines[0]} == 0 ]]
-		members 1
-		touch go
-		exits_with 0 "$PID"
-		[[ -z $(keys_left) ]]
-	done
-}
-
 # --- bad input ----------------------------------------------------------------------------
-
-wrong() {
-	run -64 rl "${@:2}" touch ran
-	[[ $output == *"$1"* && ${#lines[@]} == 1 && ! -e ran ]]
-}
-
-@test "kinds that exclude each other, and numbers that are none" {
-	wrong "-s and -x exclude each other" -s -x
-	wrong "-s and -x exclude each other" -x -s
-	wrong "-p and -s exclude each other" -p 3 -s
-	wrong "-p and -x exclude each other" -p 3 -e
-	wrong "-p and -s exclude each other" --shared --permits=3
-	for number in 0 x -1 '' 3x 1000001 1.5 99999999999999999999; do
-		wrong "not a number from 1 to 1000000" --permits="$number"
-	done
-	for time in -1 x '' 1y; do
-		wrong "not a duration (a number with" --min-hold="$time"
-	done
-	wrong "not a duration from 0 to 365d" --min-hold=366d
-	[[ $(cli exists "$KEY" "$I") == 0 ]]
-}
 
 @test "the command line's kind wins over the environment's" {
 	RLOCKRUN_SHARED=1 rl -x sh -c 'redis-cli -s "$0" type "$KEY"' "$SUITE_DIR/s" >it

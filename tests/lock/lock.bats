@@ -120,13 +120,6 @@ rlockrun_turns() {
 	[[ $(<count) == 20 && ! -e overlaps ]]
 }
 
-@test "different names are independent" {
-	hold
-	run -0 timeout 30 "$RLOCKRUN" -k "$KEY:other" -n true
-	KEY=${KEY/t/T}
-	run -0 rl -n true
-}
-
 # --- busy and waiting -------------------------------------------------------
 
 @test "busy names the holder" {
@@ -136,21 +129,6 @@ rlockrun_turns() {
 	pattern="^rlockrun: \"$KEY\" is held by $(uname -n) \(pid $PID, deploy\)"
 	pattern+=' since [0-9]{2}:[0-9]{2}:[0-9]{2}, [0-9]+s ago; command not started$'
 	[[ $output =~ $pattern ]]
-}
-
-@test "busy with the longest name says who has the lock, and what follows" {
-	KEY=$(printf '\001%.0s' {1..1024}) hold
-	KEY=$(printf '\001%.0s' {1..1024}) run -75 rl -n true
-	[[ $output == *'\x01" is held by '*" ago; command not started" ]]
-}
-
-@test "-n in all its spellings, and -w 0, don't wait" {
-	hold
-	for option in -n --nb --nonblock --nonblocking -w0 --wait=0 --timeout=0s; do
-		run -75 rl "$option" touch ran
-		[[ $output == *"is held by"* ]]
-	done
-	[[ ! -e ran ]]
 }
 
 @test "busy, and a wait that runs out: status, -E, -q, and what is reported" {
@@ -174,32 +152,6 @@ rlockrun_turns() {
 	[[ $(tail -n 1 err.2) =~ $pattern ]]
 }
 
-@test "a waiter that acquires reports how long it took, and nothing more" {
-	hold
-	holder=$PID
-	start "$RLOCKRUN" -k "$KEY" sh -c 'echo job; exit 5'
-	wait_for_file "$ERR"
-	touch "done"
-	exits_with 0 "$holder"
-	exits_with 5 "$PID"
-	[[ $(<out.2) == job ]]
-	[[ $(wc -l <"$ERR") == 2 ]]
-	tail -n 1 "$ERR" | grep -qxE "rlockrun: \"$KEY\": acquired after [0-9.]+m?s"
-}
-
-is_waiting() { [[ $(cli zcard "{$KEY}:rlk:q") == 1 ]]; }
-
-@test "the end of a wait is not reported with -q, nor if there was none" {
-	hold
-	start "$RLOCKRUN" -k "$KEY" -q true
-	wait_until is_waiting
-	touch "done"
-	exits_with 0 "$PID"
-	[[ ! -s $ERR ]]
-	run -0 rl true
-	[[ -z $output ]]
-}
-
 @test "L7: a try that is granted after the time-out is undone" {
 	own_clock
 	cli set "$KEY" plain PX 60000
@@ -213,38 +165,6 @@ is_waiting() { [[ $(cli zcard "{$KEY}:rlk:q") == 1 ]]; }
 	# By its clock, which stands still, a lease would never end.
 	run -0 rl -w 60 true
 	[[ ! -e ran && -z $(keys_left) ]]
-}
-
-# race KEY WAIT: a release and a time-out at about the same time.
-race() {
-	local code=0
-	timeout 30 "$RLOCKRUN" -k "$1" sh -c 'echo >"$0"; sleep 0.3' "held.$2" &
-	wait_for_file "held.$2"
-	timeout 30 "$RLOCKRUN" -q -k "$1" -w "$2" true || code=$?
-	((code == 0 || code == 75 || code == 69)) # no reply in time
-	wait
-	timeout 30 "$RLOCKRUN" -k "$1" -n true
-}
-
-# bats test_tags=night
-@test "L7: a release that races the time-out leaves nothing" {
-	not_over tls # whose handshakes take longer than these times
-	for wait in 0.2 0.24 0.26 0.28 0.29 0.3 0.31 0.32 0.34 0.4; do
-		start race "$KEY:$wait" "$wait"
-	done
-	for pid in "${STARTED[@]}"; do
-		exits_with 0 "$pid"
-	done
-	[[ -z $(keys_left) ]]
-}
-
-@test "a holder without a time limit is waited for, and reported" {
-	cli set "$KEY" forever
-	start "$RLOCKRUN" -k "$KEY" true
-	wait_for_file "$ERR"
-	[[ $(<"$ERR") == *"held by another client (not a rlockrun), without a time limit; waiting" ]]
-	cli del "$KEY"
-	exits_with 0 "$PID"
 }
 
 # bats test_tags=smoke
@@ -332,18 +252,6 @@ named() {
 	[[ ! -e wrong ]]
 }
 
-@test "--prefix is put before the name" {
-	not_over cluster # where keys of several slots can't be counted at once
-	hold --prefix "app:"
-	[[ $(cli exists "app:$KEY" "{app:$KEY}:rlk:i" "$KEY" "{$KEY}:rlk:i") == 2 ]]
-	run -0 rl -n true
-	run -75 env RLOCKRUN_PREFIX=app: "$RLOCKRUN" -k "$KEY" -n true
-	[[ $output == "rlockrun: \"$KEY\" is held by "* ]]
-	touch "done"
-	exits_with 0 "$PID"
-	[[ -z $(keys_left) ]]
-}
-
 @test "control characters in a name or a record are escaped" {
 	export LOGNAME=$'evil\e]0;title\a\nrlockrun: all is well'
 	KEY+=$'\n\e[31m\xc2\x9bred'
@@ -380,29 +288,6 @@ named() {
 	is_renewed
 	touch "done"
 	exits_with 0 "$PID"
-}
-
-# bats test_tags=night
-@test "nothing is renewed after the release, which waits for the renewal" {
-	own_server
-	start redis-cli -s "$SUITE_DIR/s" monitor
-	monitor=out.1
-	wait_for_file "$monitor"
-	hold -t 2
-	wait_until left_below 1450
-	freeze
-	# The renewal is due now, the job ends while it is out.
-	sleep 0.3
-	touch "done"
-	wait_until gone "$(<job)"
-	thaw
-	exits_with 0 "$PID"
-	[[ -z $(keys_left) ]]
-	cli echo the-end
-	wait_until grep -q the-end "$monitor"
-	last=$(grep -E 'lua\] "(DEL|PEXPIRE)"' "$monitor" | grep -F "\"$KEY\"" | tail -n 1)
-	[[ $last == *'"DEL" "'"$KEY"'"'* ]]
-	grep -q 'lua\] "PEXPIRE" "'"$KEY" "$monitor"
 }
 
 # --- round trips ------------------------------------------------------------

@@ -43,13 +43,6 @@ score_or_pttl() {
 	fi
 }
 
-@test "--min-hold shorter than the job, or 0: freed at once" {
-	for hold in 0 0.1; do
-		run -0 rl --min-hold "$hold" sleep 0.2
-		[[ -z $(keys_left) ]]
-	done
-}
-
 @test "--min-hold longer than the ttl lasts, on the server alone" {
 	for option in -x -s '-p 2'; do
 		# shellcheck disable=SC2086
@@ -70,55 +63,4 @@ score_or_pttl() {
 	chmod +x job
 	run -126 rl --min-hold 60 ./job
 	[[ -z $(keys_left) ]]
-}
-
-@test "--min-hold: one of several readers that is kept lets others in" {
-	run -0 rl -s --min-hold 60 true
-	run -0 rl -s -n true
-	run -75 rl -n touch ran
-	[[ $output == *" is kept for "*"; it was held shared by "* ]]
-	run -75 rl -w 2 touch ran
-	[[ ${lines[1]} == *" is kept for "*"; it was held shared by "*" ago; gave up after 2s; command not started" ]]
-	holds B -s
-	run -75 rl -n touch ran
-	[[ $output == *" is held shared by "*" ago, kept for "*"s, and by 1 other; command not started" ]]
-	touch go
-	exits_with 0 "$PID"
-	[[ ! -e ran ]]
-	cli del "$KEY" "$I"
-}
-
-# as_if_later MS: so much less of the time is left.
-as_if_later() {
-	if [[ $(cli type "$KEY") == zset ]]; then
-		cli zincrby "$KEY" "-$1" "$(cli zrange "$KEY" 0 0)" >/dev/null
-	else
-		cli pexpire "$KEY" "$(($(cli pttl "$KEY") - $1))" >/dev/null
-	fi
-}
-
-@test "R2: a release with --min-hold that comes twice, and late, keeps it no longer" {
-	own_server
-	for option in -x -s; do
-		monitor
-		# shellcheck disable=SC2086
-		run -0 rl $option --min-hold 30 true
-		catch_up
-		as_if_later 10000
-		first=$(score_or_pttl)
-		run -0 "$HELPERS/again" "$MONITOR" "$SUITE_DIR/s" EVAL/release 1
-		[[ ${lines[0]} == 3 ]]
-		(($(score_or_pttl) <= first))
-		cli del "$KEY" "$I"
-		end_monitor
-	done
-}
-
-@test "R2: a release with --min-hold whose reply is lost keeps it no longer" {
-	# It is sent again, with what is left by then.
-	own_server
-	start_proxy cut cut:EVAL/release:1
-	run -0 rl --min-hold 1h true
-	(($(left_ms) <= 3600000 && $(left_ms) > 3500000))
-	cli del "$KEY" "$I"
 }

@@ -29,17 +29,6 @@ write_nest() {
 	export RLOCKRUN A_JOB
 }
 
-# places: the key of the nested runs of who holds the lock, or the permit.
-places() {
-	if [[ $(cli type "$KEY") == zset ]]; then
-		echo "{$KEY}:rlk:n:$(cli zrange "$KEY" 0 0)"
-	else
-		echo "{$KEY}:rlk:n:$(cli get "$KEY")"
-	fi
-}
-has_members() {
-	[[ $(cli scard "$(places)") == "$1" ]]
-}
 # Nothing is left but the places of nested runs that could not leave, for their time.
 only_places_left() {
 	local key
@@ -101,14 +90,6 @@ outer() {
 	[[ -z $(keys_left) ]]
 }
 
-@test "nested under a prefix, and the same name without it" {
-	run -75 rl --prefix p: sh -c '"$RLOCKRUN" --prefix p: -k "$KEY" -n true && touch first
-		redis-cli -s "$0" set "$KEY" other PX 10000
-		"$RLOCKRUN" -k "$KEY" -n true' "$SUITE_DIR/s"
-	[[ -e first && $(cli get "$KEY") == other ]]
-	cli del "$KEY"
-}
-
 @test "nested without RLOCKRUN_HELD: it says that it waits for an outer run" {
 	local hint="\"$KEY\" is held by an outer run of this one; RLOCKRUN_HELD is missing"
 	run -75 rl sh -c 'env -u RLOCKRUN_HELD "$RLOCKRUN" -n -k "$KEY" true'
@@ -126,49 +107,8 @@ outer() {
 	touch "done"
 }
 
-@test "two nested in one, side by side" {
-	outer '"$RLOCKRUN" -k "$KEY" sh ./nest one & "$RLOCKRUN" -k "$KEY" sh ./nest two & wait'
-	wait_for_file one.pid
-	wait_for_file two.pid
-	has_members 2
-	cmp one.token two.token
-	cmp one.fence two.fence
-	[[ $(<one.token) == "$(cli get "$KEY")" ]]
-	run -75 rl -n true
-	touch one.go
-	wait_until has_members 1
-	run -75 rl -n true
-	touch two.go
-	exits_with 0 "$PID"
-	[[ -z $(keys_left) ]]
-}
-
 @test "the nested run's status is its job's, and the outer's its own" {
 	run -9 rl sh -c '"$RLOCKRUN" -k "$KEY" sh -c "exit 7"; [ $? = 7 ] && exit 9'
-}
-
-# --- the lease --------------------------------------------------------------------
-
-# bats test_tags=night
-@test "S21: a nested run with a ttl of 30 s never shortens the lease of 600 s" {
-	outer '"$RLOCKRUN" -t 30 -k "$KEY" sh ./nest in' -t 600
-	wait_for_file in.pid
-	# Its renewal joins again.
-	cli del "$(places)"
-	wait_until has_members 1
-	(($(left_ms) > 500000))
-	touch in.go
-	exits_with 0 "$PID"
-	[[ -z $(keys_left) ]]
-}
-
-@test "a nested run with a longer ttl lengthens the lease" {
-	outer '"$RLOCKRUN" -t 600 -k "$KEY" sh ./nest in'
-	wait_for_file in.pid
-	(($(left_ms) > 500000))
-	touch in.go
-	exits_with 0 "$PID"
-	[[ -z $(keys_left) ]]
 }
 
 # --- --min-hold -------------------------------------------------------------------
@@ -190,17 +130,6 @@ outer() {
 	done
 }
 
-@test "S25: --min-hold that is over when the last nested run ends" {
-	outer 'sh ./leave -v -t 60 -k "$KEY" sh ./nest in
-		"$A_JOB" until:in.pid' --min-hold 1.5
-	exits_with 0 "$PID"
-	wait_until is_past $(($(server_ms) + 1500))
-	touch in.go
-	wait_until gone "$(<leave.rlockrun)"
-	grep -q ": released$" leave.err
-	[[ -z $(keys_left) ]]
-}
-
 @test "S25: a leftover child of a job under --min-hold is a run of its own" {
 	for option in -x -p1; do
 		rm -f late.*
@@ -214,15 +143,6 @@ outer() {
 		unset RLOCKRUN_HELD
 		cli del "$KEY" "{$KEY}:rlk:i"
 	done
-}
-
-@test "-v: a release is reported as what it was" {
-	run -0 --separate-stderr rl -v sh -c '"$RLOCKRUN" -v -k "$KEY" true'
-	[[ ${stderr_lines[2]} == "rlockrun: \"$KEY\": still held by other runs" ]]
-	[[ ${stderr_lines[3]} == "rlockrun: \"$KEY\": released" && ${#stderr_lines[@]} == 4 ]]
-	run -0 --separate-stderr rl -v -k "$KEY-2" --min-hold 1h true
-	[[ ${stderr_lines[2]} == *": kept until "* && ${stderr_lines[3]} == *": kept until "* ]]
-	cli del "$KEY" "$KEY-2" "{$KEY}:rlk:i" "{$KEY-2}:rlk:i"
 }
 
 # --- who ends first ---------------------------------------------------------------
@@ -241,39 +161,6 @@ outer() {
 	exits_with 0 "$PID"
 	wait_until gone "$(<leave.rlockrun)"
 	[[ ! -s leave.err && -z $(keys_left) ]]
-}
-
-@test "of two that outlive the outer the last frees the lock" {
-	outer 'for n in one two; do sh ./leave -k "$KEY" sh ./nest $n; done
-		"$A_JOB" until:one.pid until:two.pid'
-	exits_with 0 "$PID"
-	has_members 3 # with the mark
-	touch one.go
-	wait_until has_members 2
-	run -75 rl -n true
-	touch two.go
-	wait_until is_free
-	[[ -z $(keys_left) ]]
-}
-
-@test "the last of nested runs wakes the next waiter" {
-	redis-cli -s "$SUITE_DIR/s" monitor >monitor.log 2>&1 3>&- &
-	monitor=$!
-	STARTED+=("$monitor")
-	wait_for_file monitor.log
-	outer 'sh ./leave -k "$KEY" sh ./nest in; "$A_JOB" until:in.pid'
-	exits_with 0 "$PID"
-	start "$RLOCKRUN" -k "$KEY" -- true
-	wait_until eval '(($(cli zcard "{$KEY}:rlk:q") == 1))'
-	kill -STOP "$PID" # so that it doesn't come by itself
-	# Nor counts as one that was rung already.
-	cli zadd "{$KEY}:rlk:l" $(($(server_ms) + 3600000)) "$(cli zrange "{$KEY}:rlk:q" 0 -1)"
-	touch in.go
-	wait_until is_free
-	wait_until grep -F "RPUSH\" \"{$KEY}:rlk:m:" monitor.log
-	kill -CONT "$PID"
-	exits_with 0 "$PID"
-	[[ -z $(keys_left) ]]
 }
 
 @test "kill -9 of the outer: all that runs inside dies, and the next runs" {
@@ -305,81 +192,6 @@ outer() {
 	only_places_left
 }
 
-# bats test_tags=night
-@test "kill -9 of a nested run after the outer has ended: the lease runs out" {
-	outer 'sh ./leave -k "$KEY" sh ./nest in; "$A_JOB" until:in.pid'
-	exits_with 0 "$PID"
-	kill -KILL "$(<leave.rlockrun)"
-	wait_until gone "$(<in.pid)"
-	end_lease
-	# What the dead have left must not free the lock under the next one.
-	outer '"$RLOCKRUN" -k "$KEY" true; echo on >on; "$A_JOB" until:go'
-	wait_for_file on
-	run -75 rl -n true
-	touch go
-	exits_with 0 "$PID"
-	only_places_left
-}
-
-@test "a lock that was taken away under a nest: the next holder's release frees it" {
-	outer '"$RLOCKRUN" -t 60 -k "$KEY" sh ./nest in' -t 60
-	wait_for_file in.pid
-	cli del "$KEY"
-	run -0 rl -n true
-	is_free
-	run -0 rl -n true
-	touch in.go
-	exits_with 79 "$PID"
-	only_places_left
-}
-
-# --- what forgets a nested run ----------------------------------------------------
-
-# outlived [OPTION...]: a nested run outlives this outer one: K is still its own then.
-outlived() {
-	touch outer.go
-	exits_with 0 "$PID"
-	[[ $(cli exists "$KEY") == 1 ]]
-	run -75 rl -n "$@" true
-	touch in.go
-	wait_until is_free
-	wait_until gone "$(<leave.rlockrun)"
-	[[ ! -s leave.err && -z $(keys_left) ]]
-}
-
-# place_is_deleted KIND
-place_is_deleted() {
-	outer "sh ./leave $1"' -k "$KEY" sh ./nest in; "$A_JOB" until:outer.go' "$1" -t 60
-	wait_for_file in.pid
-	has_members 1
-	cli del "$(places)"
-	wait_until has_members 1
-	outlived "$1"
-}
-
-# bats test_tags=night
-@test "S50: a permit whose place was deleted takes it again, too" {
-	place_is_deleted -p1
-}
-
-# bats test_tags=night
-@test "S50: a nested run whose place was deleted takes it again, and keeps the lock" {
-	place_is_deleted -x
-}
-
-# bats test_tags=night
-@test "S50: a nested run keeps its place on a full server" {
-	own_server
-	outer 'sh ./leave -k "$KEY" sh ./nest in
-		"$A_JOB" until:outer.go' -t 60
-	wait_for_file in.pid
-	cli config set maxmemory 1
-	is_renewed
-	has_members 1
-	cli config set maxmemory 0
-	outlived
-}
-
 # --- loss -------------------------------------------------------------------------
 
 @test "a lock that is lost is lost for both" {
@@ -390,26 +202,6 @@ place_is_deleted() {
 	[[ $(<in.code) == 79 ]]
 	exits_with 79 "$PID"
 	[[ $(cli get "$KEY") == other ]]
-}
-
-@test "a nested run that starts when the lock is lost waits like any other" {
-	cli set "$KEY:gone" other PX 60000
-	outer 'redis-cli -s "'"$SUITE_DIR/s"'" set "$KEY" other PX 60000
-		"$RLOCKRUN" -k "$KEY" -n true; echo $? >code; exit 0' -t 60
-	exits_with 79 "$PID"
-	[[ $(<code) == 75 ]]
-	cli del "$KEY:gone" "$KEY"
-}
-
-# It compares its own token with what is there, which now has another type.
-@test "a nested run whose lock has been lost to another kind waits like any other" {
-	outer 'redis-cli -s "'"$SUITE_DIR/s"'" del "$KEY"
-		env -u RLOCKRUN_HELD "$RLOCKRUN" -s -k "$KEY" -- \
-			sh -c "exec \"$A_JOB\" shared=%p until:code" &
-		"$A_JOB" until:shared
-		"$RLOCKRUN" -k "$KEY" -n true; echo $? >code; wait; exit 0' -t 60
-	exits_with 79 "$PID"
-	[[ $(<code) == 75 ]]
 }
 
 # --- the environment ------------------------------------------------------------
@@ -460,28 +252,4 @@ place_is_deleted() {
 	[[ ${#lines[@]} == 1 && $output == *": the outer run cannot see this one: error from "*"(SADD) "* ]]
 	cli acl deluser "$KEY"
 	[[ -z $(keys_left) ]]
-}
-
-# with_access PATTERN: to K and such helper keys; url is that user's.
-with_access() {
-	cli acl setuser "$KEY" reset on '>secret' +@all "~$KEY" "~{$KEY}:rlk:$1"
-	url=unix://${KEY//:/%3a}:secret@$SUITE_DIR/s
-}
-
-@test "without access to the key of the nested: released, the inner run takes part" {
-	with_access '[^n]*'
-	run -7 rl -r "$url" sh -c '"$RLOCKRUN" -r "$0" -n -k "$KEY" sh -c "exit 7"' "$url"
-	echo "$output"
-	[[ $output == *"the outer run cannot see this one: "*NOPERM* ]]
-	[[ ${#lines[@]} == 1 && -z $(keys_left) ]]
-	cli acl deluser "$KEY"
-}
-
-@test "a key of the nested runs of another type is reported, and does no harm" {
-	run -4 rl sh -c 'redis-cli -s "$0" set "{$KEY}:rlk:n:$RLOCKRUN_TOKEN" garbage >/dev/null
-		"$RLOCKRUN" -k "$KEY" sh -c "exit 4"' "$SUITE_DIR/s"
-	[[ ${#lines[@]} == 1 ]]
-	[[ $output == *": the outer run cannot see this one: error from "*": WRONGTYPE "* ]]
-	[[ $(keys_left) == *:rlk:n:* ]]
-	cli del "$(keys_left)"
 }

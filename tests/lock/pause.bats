@@ -5,7 +5,6 @@
 load ../helpers/suite
 load ../helpers/admin
 load ../helpers/queue
-load ../helpers/faults
 load ../helpers/sentinel
 load ../helpers/cluster
 
@@ -81,38 +80,6 @@ is_in_front() {
 	[[ ! -e overlaps ]]
 }
 
-@test "all pauses end at the same time, for so long after the last job has ended" {
-	known "$KEY" "$KEY:2"
-	holds A
-	pausing "$KEY*" --for 5m
-	wait_until is_in_front "$PID"
-	wait_until is_paused "$KEY:2"
-	touch go
-	exits_with 0 "$PID"
-	mapfile -t left < <(cli eval "return {redis.call('pttl', KEYS[1]),
-		redis.call('pttl', KEYS[2])}" 2 "$KEY" "$KEY:2")
-	apart=$((left[0] - left[1]))
-	((left[0] > 200000 && left[0] <= 300000 && apart < 10000 && apart > -10000))
-	rlockrun --resume "$KEY*" >/dev/null
-}
-
-@test "a pause notes its end, and --resume when it was" {
-	local noted entry I="{$KEY}:rlk:i"
-	known "$KEY"
-	run -0 rlockrun -q --pause "$KEY" --for 2h
-	noted=$(cli hget "$I" p)
-	entry=$(cli hget "$I" h)
-	[[ $noted == [0-9]*" pause 0 "*" | $entry" && $entry == "$(cli get "$KEY") "* ]]
-	read -r _ _ start _ <<<"$entry"
-	((${noted%% *} >= start + 7199000 && $(cli pttl "$I") > 7200000))
-	run -0 rlockrun --status -k "$KEY"
-	[[ $output != *"paused from"* ]]
-	run -0 rlockrun -q --resume "$KEY"
-	((${noted%% *} > $(cli hget "$I" p | cut -d ' ' -f 1)))
-	run -0 rlockrun --status -k "$KEY"
-	[[ $output == *"paused from "*" to "*" by deploy on $(hostname)" ]]
-}
-
 @test "what is shown of a pause: status, list and JSON" {
 	known "$KEY"
 	run -0 --separate-stderr rlockrun --pause "$KEY" --label x
@@ -131,29 +98,6 @@ is_in_front() {
 	run -0 rlockrun --list --json "$KEY"
 	has_json '"hold":true,"paused":false'
 	rlockrun --force-release -k "$KEY" --token "$(<token)"
-}
-
-@test "a waiter is told that the lock is paused, also by its log" {
-	known "$KEY"
-	rlockrun --pause "$KEY" --label x >/dev/null
-	start "$RLOCKRUN" --log-to log --log-format json --hook 'echo "$RLOCKRUN_EVENT" >>events' \
-		-k "$KEY" sh ./turn A
-	wait_until grep -q '"event":"waits_pause"' log
-	grep '"event":"waiting"' log | grep -q "is paused by $(uname -n) (deploy, "
-	[[ $(<"$ERR") == *" is paused by "*"; waiting"* ]]
-	touch go
-	rlockrun --resume "$KEY" >/dev/null
-	exits_with 0 "$PID"
-	wait_until grep -q released events
-	[[ $(paste -sd ' ' events) == "waiting paused acquired released" ]]
-}
-
-@test "the log of a pause and of its end" {
-	known "$KEY"
-	rlockrun --pause "$KEY" --log-to log --log-format json >/dev/null
-	rlockrun --resume "$KEY" --log-to log --log-format json >/dev/null
-	[[ $(grep -o '"event":"[a-z_]*"' log | paste -sd ' ') == '"event":"pause_set" "event":"pauses_set" "event":"resumed"' ]]
-	grep -q "\"key\":\"$KEY\",.*\"pause_seconds\":3[56]" log
 }
 
 # --- what starts, and what does not ---------------------------------------------------
@@ -192,16 +136,6 @@ is_in_front() {
 	exits_with 0 "${STARTED[1]}"
 }
 
-@test "the place of a pause in the queue is shown with its age" {
-	holds A
-	pausing "$KEY"
-	wait_until is_in_front "$PID"
-	run -0 rlockrun --status --json -k "$KEY"
-	is '(it["queue"][0]["pid"], it["queue"][0]["waiting_ms"] < 20000)' "($PID, True)"
-	touch go
-	all_end_well
-}
-
 @test "readers and permits: those that run finish, no other starts" {
 	for kind in -s '-p 3'; do
 		rm -f go* ./*.started order
@@ -226,48 +160,7 @@ is_in_front() {
 	done
 }
 
-@test "a foreign holder is waited for, and does not get the lock back" {
-	cli set "$KEY" foreign px 60000 >/dev/null
-	pausing none -k "$KEY"
-	wait_until is_in_front "$PID"
-	cli del "$KEY" >/dev/null
-	exits_with 0 "$PID"
-	[[ -z $(cli set "$KEY" foreign nx px 1000) ]]
-	is_paused "$KEY"
-}
-
 # --- not all ----------------------------------------------------------------------------
-
-@test "over: the stragglers are named, status 75, and the rest stays paused" {
-	known "$KEY:2"
-	holds A
-	enqueue B
-	for how in -n "-w 2"; do
-		# shellcheck disable=SC2086 # options are to be split
-		run -75 --separate-stderr rlockrun --pause "$KEY*" $how --json
-		[[ ${#lines[@]} == 2 && ${lines[0]} == '{"paused":false,"name":"'"$KEY"'"'*'"ttl_ms":null}' ]]
-		[[ ${lines[1]} == '{"paused":true,"name":"'"$KEY:2"'"'* ]]
-		[[ $stderr == *"\"$KEY\" is held by "*"; not paused"*"1 lock paused on "* ]]
-		[[ $(cli zcard "$Q") == 1 ]]
-	done
-	is_paused "$KEY:2"
-	touch go
-	all_end_well
-	[[ $(paste -sd ' ' order) == "A B" ]]
-}
-
-@test "a pause that gives up when the lock has just become free wakes the next waiter" {
-	holds A
-	enqueue B
-	pausing "$KEY" -w 60
-	wait_until is_in_front "$PID"
-	kill -STOP "$PID"
-	touch go
-	exits_with 0 "${STARTED[0]}"
-	kill -KILL "$PID"
-	wait_for_file B.started
-	exits_with 0 "${STARTED[1]}"
-}
 
 @test "killed while it waits: what is paused stays for its time, nothing else does" {
 	known "$KEY:2"
@@ -285,61 +178,7 @@ is_in_front() {
 	wait_until only_bells_left
 }
 
-@test "what is not known: nothing is paused, status 64, unless -k names it" {
-	run -64 rlockrun --pause "$KEY*"
-	[[ $output == "rlockrun: \"$KEY*\": no known lock matches; -k pauses one that has never run" ]]
-	none_left
-	run -0 rlockrun --pause none -k "$KEY" -k "$KEY:2"
-	is_paused "$KEY" "$KEY:2"
-	run -75 rl -n touch ran
-	[[ ! -e ran ]]
-}
-
-@test "a pause is before all waiters, and asks nobody to stop: no --newest, no --replace" {
-	for option in newest replace; do
-		run -64 rlockrun --pause none -k "$KEY" "--$option"
-		[[ $output == "rlockrun: --$option and --pause exclude each other; for example: "*"; try 'rlockrun --help'" ]]
-	done
-	none_left
-	RLOCKRUN_NEWEST=1 RLOCKRUN_REPLACE=1 run -0 rlockrun --pause none -k "$KEY"
-	is_paused "$KEY"
-}
-
 # --- again, and the end -------------------------------------------------------------------
-
-@test "a lock that is paused already is paused for longer, never shorter, with its label" {
-	known "$KEY"
-	rlockrun --pause "$KEY" --for 10m --label first >/dev/null
-	token=$(cli get "$KEY")
-	rlockrun --pause "$KEY" --for 2h --label second >/dev/null
-	left_above 7100000
-	run -0 --separate-stderr rlockrun --pause "$KEY" --for 5m --json
-	is '7100000 < it["ttl_ms"] <= 7200000' True
-	left_above 7100000
-	[[ $(cli get "$KEY") == "$token" && $(cli hget "{$KEY}:rlk:i" h) == *" first "* ]]
-	(($(cli pttl "{$KEY}:rlk:i") >= $(cli pttl "$KEY")))
-	none=$(cli --raw exists "$Q" "$L")
-	[[ $none == 0 ]]
-}
-
-@test "--resume ends a pause for good, though its --pause still waits for another lock" {
-	known "$KEY:b"
-	hold
-	held=$PID
-	start rlockrun --pause "$KEY:*" -k "$KEY"
-	wait_until is_paused "$KEY:b"
-	run -0 rlockrun --resume "$KEY:b"
-	resumed=$(server_ms)
-	# What was paused less than a second ago is not looked at again.
-	wait_until is_past $((resumed + 1100))
-	touch "done"
-	exits_with 0 "$held"
-	exits_with 75 "$PID"
-	grep -q "\"$KEY:b\": its pause has ended; not paused$" err.2
-	[[ $(cli exists "$KEY:b") == 0 ]]
-	is_paused "$KEY"
-	rlockrun --resume "$KEY" >/dev/null
-}
 
 @test "--resume ends pauses only, and only those that match" {
 	known "$KEY:a" "$KEY:b"
@@ -376,13 +215,6 @@ is_in_front() {
 	[[ ${#lines[@]} == "${#names[@]}" && $output != *$'\e'* ]]
 }
 
-@test "a job cannot pause the lock that it has itself, status 64" {
-	known "$KEY:2"
-	run -64 rl sh -c '"$0" --pause "$1*"' "$RLOCKRUN" "$KEY"
-	[[ $output == *"\"$KEY\" is held exclusively by the outer run, which would wait for itself"* ]]
-	is_paused "$KEY:2"
-}
-
 # --- faults ---------------------------------------------------------------------------------
 
 @test "without a queue there is no pause: status 77, and nothing is left" {
@@ -414,43 +246,6 @@ is_in_front() {
 	is_paused "$KEY:2"
 	[[ $(cli type "$KEY") == list ]]
 	cli del "$KEY" "$Q" "$L" >/dev/null
-}
-
-# bats test_tags=night
-@test "whatever reply is lost, all locks are paused in the end" {
-	known "$KEY" "$KEY:2"
-	start_proxy proxy
-	for rule in cut lose hangup twice forget; do
-		for n in 1 2 3 4 5 6; do
-			set_rules proxy "$rule:EVAL:$n"
-			run -0 rlockrun --pause "$KEY*" --server-timeout 4
-			is_paused "$KEY" "$KEY:2"
-			set_rules proxy
-			rlockrun --resume "$KEY*" >/dev/null
-			[[ $(cli exists "$KEY" "$KEY:2" "$Q") == 0 ]]
-		done
-	done
-}
-
-@test "a reply of a grant that is lost" {
-	known "$KEY"
-	start_proxy proxy "cut:EVAL:3"
-	run -0 rlockrun --pause "$KEY"
-	is_paused "$KEY"
-	[[ $(cli exists "$Q" "$L") == 0 ]]
-}
-
-# bats test_tags=night
-@test "a server that is gone: status 69, and what is paused is printed" {
-	own_server
-	known "$KEY:2"
-	hold
-	pausing "$KEY*" --server-timeout 1
-	wait_until is_paused "$KEY:2"
-	stop_server "$SUITE_DIR"
-	exits_with 69 "$PID"
-	grep -q "\"$KEY:2\": paused until" "out.${#STARTED[@]}"
-	grep -q "not paused" "err.${#STARTED[@]}"
 }
 
 @test "a server without memory grants no pause, and keeps nothing of it" {
@@ -496,18 +291,4 @@ is_in_front() {
 	run -64 rlockrun --pause none -k 'a}b' -k "$KEY:1"
 	[[ $output == *'"a}b": in a cluster there is no queue for a lock of this name'* ]]
 	run -0 rlockrun --resume '*'
-}
-
-# bats test_tags=night
-@test "a pause that a replica has outlives a failover, and is ended by --resume" {
-	own_sentinels 1
-	known "$KEY"
-	run -0 rlockrun --pause "$KEY" --wait-replicas 1
-	stop_server "$PWD/p0"
-	SUITE_DIR=$PWD/p1
-	wait_until is_primary p1
-	run -75 rl -n touch ran
-	[[ $output == *"is paused by"* && ! -e ran ]]
-	run -0 rlockrun --resume "$KEY"
-	run -0 rl -n true
 }

@@ -73,55 +73,6 @@ state() {
 	exits_with 0 "$PID"
 }
 
-@test "R2: a repeated acquire of a waiter keeps its position in the queue" {
-	hold
-	wait_in_line
-	wait_in_line
-	tickets=$(cli zrange "$Q" 0 -1 withscores)
-	state >before
-	again EVAL/acquire 2
-	[[ ${lines[0]} == 0 && ${lines[2]} == 0 ]]
-	again EVAL/acquire 3
-	[[ ${lines[0]} == 0 && ${lines[2]} == 1 ]]
-	[[ $(cli zrange "$Q" 0 -1 withscores) == "$tickets" ]]
-	state | diff before -
-	touch "done"
-	for pid in "${STARTED[@]}"; do
-		exits_with 0 "$pid"
-	done
-}
-
-# bats test_tags=night
-@test "R2: a late acquire of a waiter that is gone delays others by a ttl at most" {
-	run -0 rl -t 5 true
-	again EVAL/acquire 1
-	[[ ${lines[0]} == 1 ]]
-	run -0 rl touch ran
-	[[ -e ran && -z $(keys_left) ]]
-}
-
-renewed() {
-	grep '"EVAL\(SHA\)\?"' "$MONITOR" | grep -q ' "1" "'"$KEY"'" '
-}
-
-# bats test_tags=night
-@test "R2: a renewal that comes twice, and too late" {
-	hold
-	wait_until renewed
-	state >before
-	again EVAL/1 1
-	[[ $output == 1 ]]
-	(($(cli pttl "$KEY") > 25000))
-	state | diff before -
-	touch "done"
-	exits_with 0 "$PID"
-	again EVAL/1 1
-	[[ $output == 0 && -z $(keys_left) ]]
-	cli set "$KEY" other PX 500000
-	again EVAL/1 1
-	[[ $output == 0 && $(cli get "$KEY") == other ]]
-}
-
 @test "R2: a release that comes twice frees no other lock, and rings no doorbell" {
 	hold
 	a=$PID
@@ -142,66 +93,6 @@ renewed() {
 	[[ $(grep -c 'lua\] "RPUSH"' "$MONITOR") == "$rings" ]]
 	touch B.go
 	exits_with 0 "$b"
-	exits_with 0 "$PID"
-	[[ -z $(keys_left) ]]
-}
-
-@test "R2: a waiter leaves the queue once" {
-	hold
-	wait_in_line
-	run -75 rl -w 2 true
-	state >before
-	again EVAL/release 1
-	[[ ${lines[0]} == 0 ]]
-	state | diff before -
-	touch "done"
-	exits_with 0 "${STARTED[0]}"
-	exits_with 0 "$PID"
-}
-
-@test "R2: a doorbell is rung once, however often that is asked for, and expires" {
-	hold
-	wait_in_line
-	kill -STOP "$PID"
-	touch "done"
-	exits_with 0 "${STARTED[0]}"
-	# The holder learnt of the head by its release's answer.
-	again EVAL/3 1
-	again EVAL/3 1
-	catch_up
-	[[ $(grep -c 'lua\] "RPUSH"' "$MONITOR") == 1 ]]
-	grep -A 1 'lua\] "RPUSH"' "$MONITOR" | grep -q '"PEXPIRE" .*:rlk:m:.* "10000"'
-	kill -CONT "$PID"
-	exits_with 0 "$PID"
-	[[ -z $(keys_left) ]]
-	again EVAL/3 1
-	[[ -z $(keys_left) ]]
-}
-
-joins() { grep -c "\"EVAL.* \"3\" \"$KEY\" \"{$KEY}:rlk:n:" "$MONITOR"; }
-has_joined_again() { (($(joins) > $1)); }
-
-# bats test_tags=night
-@test "R2: a nested run that joins twice counts once; late, for no longer than a ttl" {
-	start "$RLOCKRUN" -k "$KEY" -t 60 -- sh -c '"$RLOCKRUN" -k "$KEY" "$0" in=%p until:in.go
-		"$0" out=%p until:go' "$A_JOB"
-	wait_for_file in
-	state >before
-	again EVAL/3 1
-	[[ ${lines[0]} == 1 && ${lines[1]} == *" $(fence) "* ]]
-	state | diff before -
-	# It joins again behind its renewal.
-	wait_until has_joined_again "$(joins)"
-	touch in.go
-	wait_for_file out
-	places="{$KEY}:rlk:n:$(cli get "$KEY")"
-	[[ $(cli exists "$places") == 0 ]]
-	# A join comes late, and the goodbye again.
-	again EVAL/3 1
-	[[ $(cli scard "$places") == 1 ]]
-	again EVAL/release 1
-	[[ ${lines[0]} == 2 && $(cli exists "$KEY") == 1 && $(cli exists "$places") == 0 ]]
-	touch go
 	exits_with 0 "$PID"
 	[[ -z $(keys_left) ]]
 }
@@ -230,45 +121,3 @@ has_joined_again() { (($(joins) > $1)); }
 	exits_with 0 "${STARTED[2]}"
 	[[ $(wc -l <ran) == 2 && -z $(keys_left) ]]
 }
-
-@test "on a full server nothing is left of a waiter that gave up or was not admitted" {
-	cli config set maxmemory 1
-	run -69 rl -n --server-timeout 2 touch ran
-	[[ $output == *OOM* && ! -e ran && -z $(keys_left) ]]
-	cli config set maxmemory 0
-	hold
-	wait_in_line
-	cli config set maxmemory 1
-	kill -TERM "$PID"
-	exits_with 143 "$PID"
-	in_line 0
-	touch "done"
-	exits_with 0 "${STARTED[0]}"
-	[[ -z $(keys_left) ]]
-}
-
-# bats test_tags=night
-@test "on a full server the last of a nest frees the lock" {
-	start "$RLOCKRUN" -k "$KEY" -- sh -c 'setsid "$RLOCKRUN" -k "$KEY" "$0" in=%p until:in.go \
-		</dev/null >/dev/null 2>&1 & exec "$0" until:in' "$A_JOB"
-	exits_with 0 "$PID"
-	cli config set maxmemory 1
-	is_renewed
-	touch in.go
-	wait_until eval '[[ $(cli exists "$KEY") == 0 ]]'
-	[[ -z $(keys_left) ]]
-}
-
-@test "on a full server a lock is kept for --min-hold, and a late run does not join it" {
-	start "$RLOCKRUN" -k "$KEY" --min-hold 30 -- "$A_JOB" "held=%{RLOCKRUN_HELD}" until:go
-	wait_for_file held
-	cli config set maxmemory 1
-	touch go
-	exits_with 0 "$PID"
-	cli config set maxmemory 0
-	RLOCKRUN_HELD=$(<held) run -75 rl -n touch ran
-	[[ $output == *"is kept for "* && ! -e ran ]]
-	(($(left_ms) > 20000))
-	cli del "$KEY" "{$KEY}:rlk:i"
-}
-

@@ -4,7 +4,6 @@
 # shellcheck disable=SC2016 # the jobs' shells are to expand that
 
 load ../helpers/suite
-load ../helpers/queue
 load ../helpers/kinds
 load ../helpers/faults
 
@@ -90,15 +89,6 @@ goes_on() {
 	[[ -z $(keys_left) && $(wc -l <"$ERR") == 2 ]]
 }
 
-# bats test_tags=night
-@test "S41: a job that has failed inside the lease is recorded with its status" {
-	stopped 3 3
-	goes_on 3
-	is_recorded 3
-	[[ $(last reason) == job_ended && -z $(success end_ms) ]]
-	only_paused
-}
-
 @test "S41: a success inside the lease counts, for --once-id, --once-per and --expect" {
 	local life_ms
 	stopped 0 9 --once-id A --expect 1h
@@ -114,119 +104,4 @@ goes_on() {
 	run -0 show --check "$KEY"
 	life_ms=$(cli pttl "$R")
 	((life_ms > 345500000 && life_ms <= 345600000))
-}
-
-# bats test_tags=night
-@test "S41: the lock had another holder meanwhile: the run is filed, its success stands" {
-	stopped 0 3 --once-id A
-	run -4 rl sh -c 'exit 4'
-	[[ $(cli lindex "$R" 1) == '- - - - '* ]]
-	goes_on 0
-	# Filed by when they ended, and shown by when they started.
-	[[ $(cli lindex "$R" 1) =~ ^[0-9]+\ 4\ [0-9]+\ job_ended && $(cli llen "$R") == 2 ]]
-	is_recorded 4
-	(($(success end_ms) > 0 && $(success fence) < $(last fence) && $(last fence) == $(fence)))
-	run -75 rl --once-id A true
-}
-
-# bats test_tags=night
-@test "S41: a later success is not overwritten; another id's is" {
-	local before
-	stopped 0 3 --once-id A
-	run -0 rl true
-	before=$(success fence)
-	goes_on 0
-	[[ $(success fence) == "$before" && $(fence) == "$before" ]]
-	stopped 0 3 --once-id B
-	run -0 rl --once-id C true
-	goes_on 0
-	has_id C
-}
-
-# bats test_tags=night
-@test "S41: shared and permits" {
-	local kind
-	for kind in -s -p2; do
-		cli del "$R" "$I"
-		stopped 0 3 "$kind"
-		goes_on 0
-		is_recorded 0
-		(($(success end_ms) > 0))
-	done
-}
-
-# bats test_tags=night
-@test "S41: several locks: all of them record it, but no success that nobody can prove" {
-	rm -f job "done"
-	start "$RLOCKRUN" -k "$KEY" -k "$KEY:2" -t 3 -- "$A_JOB" job=%p until:done
-	wait_for_file job
-	kill -STOP "$PID"
-	touch "done"
-	wait_until gone "$(<job)"
-	wait_until eval 'is_free && [[ $(cli exists "$KEY:2") == 0 ]]'
-	goes_on 0
-	is_recorded 0
-	[[ $(cli lindex "{$KEY:2}:rlk:r" 0) == [0-9]*" 0 "* ]]
-	[[ -z $(success end_ms) ]]
-	grep -q "not recorded as a success, since it may have been lost: " "$ERR"
-}
-
-# bats test_tags=night
-@test "S41: --min-hold: nobody else is kept away, the run is recorded" {
-	stopped 0 3 --min-hold 1h
-	goes_on 0
-	is_recorded 0
-	is_free
-}
-
-# --- what is not ----------------------------------------------------------------
-
-# bats test_tags=night
-@test "S41: no server any more: a warning says that the run is not recorded" {
-	own_server
-	stopped 0 3 --once-id A
-	kill -KILL "$(<"$SUITE_DIR/pid")"
-	goes_on 0
-	grep -q "cannot confirm the release" "$ERR"
-	grep -q "\"$KEY\": the run is not recorded: " "$ERR"
-}
-
-# bats test_tags=night
-@test "S41: nor for a job that was killed" {
-	own_server
-	hold -t 1
-	kill -STOP "$PID"
-	wait_until gone "$(<job)"
-	kill -KILL "$(<"$SUITE_DIR/pid")"
-	goes_on 79
-	grep -q "\"$KEY\": the run is not recorded: " "$ERR"
-}
-
-# bats test_tags=night
-@test "S41: a server that has lost its data has no such run any more: a warning" {
-	stopped 3 3
-	cli del "$R" "$I" >/dev/null
-	goes_on 3
-	grep -q "\"$KEY\": the run is not recorded: " "$ERR"
-	[[ $(cli exists "$R") == 0 ]]
-}
-
-# bats test_tags=night
-@test "a loss is read together with the end of the job: no success" {
-	own_server
-	through until:go:EVAL/1:1
-	rm -f job "done"
-	start "$RLOCKRUN" -k "$KEY" --once-id A -- "$A_JOB" job=%p until:done
-	wait_for_file job
-	cli del "$KEY" >/dev/null
-	wait_for_file proxy/go.held
-	kill -STOP "$PID"
-	touch "done"
-	wait_until gone "$(<job)"
-	# If the reply is late, the release finds the same.
-	touch proxy/go
-	goes_on 79
-	is_recorded 79
-	[[ -z $(success end_ms) ]]
-	has_id ''
 }

@@ -38,6 +38,7 @@ SUITES = {
 # File -> what knows it best.
 FIRST = {
     "src/base/descriptors.c": ["job/descriptors"],
+    "src/base/row.c": ["cli/admin"],
     "src/base/log.c": ["queue/waiters"],
     "src/base/secret.c": ["job/memory"],
     "src/base/table.c": ["cli/admin"],
@@ -51,7 +52,6 @@ FIRST = {
     "src/redis/reread.c": ["servers/rotation"],
     "src/redis/password_file.c": ["servers/rotation", "job/memory"],
     "src/redis/out.c": ["job/memory"],
-    "src/redis/dial.c": ["servers/addresses"],
     "src/redis/handshake.c": ["servers/servers", "servers/replies"],
     "src/redis/rest.c": ["servers/hangups"],
     "src/redis/exchange.c": ["servers/hangups", "servers/hostile", "servers/cluster"],

@@ -59,28 +59,6 @@ fill_queue() {
 	[[ -z $output && -z $(keys_left) ]]
 }
 
-@test "a release rings the waiter behind 2,000 dead ones, and the order is kept" {
-	holds A
-	enqueue B
-	enqueue C
-	# No heartbeat is to find the lock free.
-	kill -STOP "${STARTED[@]:1}"
-	outlive_all "${STARTED[@]:1}"
-	token=$(token_of "${STARTED[1]}")
-	fill_queue 2000
-	monitor
-	touch go.A
-	exits_with 0 "${STARTED[0]}"
-	are_queued 2
-	wait_until was_rung "$token"
-	kill -CONT "${STARTED[1]}"
-	wait_for_file B.started
-	kill -CONT "${STARTED[2]}"
-	touch go
-	all_end_well
-	[[ $(paste -sd ' ' order) == "A B C" && ! -e overlaps && -z $(keys_left) ]]
-}
-
 @test "a reader joins others across 1,000 that wait, and no more" {
 	for count in 1000 1001; do
 		cli eval 'for i = 1, ARGV[1] do
@@ -101,26 +79,6 @@ fill_queue() {
 	run -0 rl -n -p 3 true
 	[[ -z $output && -z $(keys_left) ]]
 	run -1 grep '^h:' <(cli hkeys "$I")
-}
-
-@test "expired readers and permits are gone before another kind holds the lock" {
-	fill_lock 5000 s:
-	run -0 rl -n -p 3 redis-cli -s "$SUITE_DIR/s" zcard "$KEY"
-	[[ $output == 1 ]]
-	fill_lock 5000
-	run -0 rl -n redis-cli -s "$SUITE_DIR/s" type "$KEY"
-	[[ $output == string && -z $(keys_left) ]]
-}
-
-@test "beside live holders expired ones do not count" {
-	fill_lock 5000
-	holds A -p 2
-	run -0 rl -n -p 2 true
-	holds B -p 2
-	run -75 rl -n -p 2 touch ran
-	[[ $output == *" 2 "* && ! -e ran ]]
-	touch go
-	all_end_well
 }
 
 # --- who takes away ------------------------------------------------------------

@@ -20,30 +20,6 @@ teardown() {
 
 # --- order ------------------------------------------------------------------------
 
-# bats test_tags=night
-@test "L4: readers and writers start in the order in which they came" {
-	holds W0
-	for n in {1..20}; do
-		if ((n % 5)); then
-			enqueue "R$n" -s
-		else
-			enqueue "W$n"
-		fi
-	done
-	heartbeats_pass
-	touch go
-	all_end_well
-	# Neighbouring readers in any order, as they start together.
-	run -0 order
-	[[ $(tr -d '0-9' <<<"$output") == "W R R R R W R R R R W R R R R W R R R R W" ]]
-	# Those between two writers are of one group of five.
-	tr ' ' '\n' <<<"$output" | tr -d 'RW' |
-		awk '{ if (int($1 / 5) < last) exit 1; last = int($1 / 5) }'
-	sort -n -u fences >sorted
-	[[ $(wc -l <sorted) == 21 && -z $(keys_left) ]]
-	[[ $(together log) != *together* ]]
-}
-
 @test "a newcomer does not overtake a writer or a permit before it" {
 	holds R1 -s
 	enqueue W
@@ -114,31 +90,6 @@ rung_are() {
 	[[ -z $(keys_left) ]]
 }
 
-# bats test_tags=night
-@test "a writer that gives up lets the readers behind it start at once" {
-	holds R1 -s
-	enqueue W
-	w=$PID
-	enqueue R2 -s
-	enqueue R3 -s
-	# So that their heartbeats don't come first, and none counts as rung.
-	kill -STOP "${STARTED[2]}" "${STARTED[3]}"
-	outlive_all "${STARTED[2]}" "${STARTED[3]}"
-	monitor
-	kill -TERM "$w"
-	exits_with 143 "$w"
-	catch_up
-	# The next reader is woken as soon as the first has come.
-	[[ $(grep -c 'lua\] "RPUSH"' "$MONITOR") == 1 ]]
-	kill -CONT "${STARTED[2]}" "${STARTED[3]}"
-	wait_until has_started R2 R3
-	touch go
-	exits_with 0 "${STARTED[0]}"
-	exits_with 0 "${STARTED[2]}"
-	exits_with 0 "${STARTED[3]}"
-	[[ -z $(keys_left) ]]
-}
-
 # bats test_tags=smoke
 @test "permits: all that fit are woken together" {
 	holds W
@@ -198,17 +149,4 @@ rung_are() {
 	touch go
 	all_end_well
 	[[ ! -e ran && -z $(keys_left) ]]
-}
-
-@test "disagreement about N is reported, and each applies its own" {
-	holds A -p 3
-	run -75 rl -n -p 1 touch ran
-	[[ $output == *" ago (1 of 3 permits, but 1 here); command not started" ]]
-	run -0 rl -p 2 true
-	[[ $output == "rlockrun: \"$KEY\": 2 permits here, but another holder was started with 3" ]]
-	run -0 rl -p 2 -n true
-	touch go
-	all_end_well
-	run -0 rl -p 2 true
-	[[ -z $output && ! -e ran && -z $(keys_left) ]]
 }

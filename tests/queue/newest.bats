@@ -6,7 +6,6 @@
 
 load ../helpers/suite
 load ../helpers/queue
-load ../helpers/faults
 
 setup_file() { start_suite_server; }
 teardown_file() { stop_suite_server; }
@@ -59,21 +58,6 @@ overtaken_by() {
 	[[ ! -e overlaps ]]
 }
 
-@test "--newest: -E, -q and a run without a label" {
-	holds A
-	newest B -E 9
-	b=$PID err=$ERR
-	start "$RLOCKRUN" -k "$KEY" --newest -E 4 -q true
-	c=$PID quiet=$ERR
-	exits_with 9 "$b"
-	[[ $(tail -n 1 "$err") == *" was overtaken by pid $c on $(hostname); command not started" ]]
-	newest D
-	exits_with 4 "$c"
-	[[ ! -s $quiet ]]
-	touch go
-	exits_with 0 "$PID"
-}
-
 @test "--newest: waiters without it keep their places, before and behind" {
 	holds A
 	enqueue B
@@ -93,73 +77,7 @@ overtaken_by() {
 	[[ ! -e overlaps ]]
 }
 
-@test "--newest: a holder is not overtaken, and nobody rings it" {
-	holds A --newest
-	monitor
-	newest B
-	catch_up
-	is_newest B "$PID"
-	run -1 grep -i '"rpush"' "$MONITOR"
-	touch go
-	all_end_well
-	[[ $(paste -sd ' ' order) == "A B" ]]
-}
-
 # --- at the worst moment ------------------------------------------------------------
-
-@test "--newest: one that was frozen is overtaken though it is the head of a free lock" {
-	holds A
-	newest B
-	b=$PID err=$ERR
-	kill -STOP "$b"
-	newest C
-	c=$PID
-	kill -STOP "$c"
-	touch go
-	exits_with 0 "${STARTED[0]}"
-	is_free
-	kill -CONT "$b"
-	overtaken_by C 75 "$b" "$err"
-	[[ ! -e B.started ]]
-	kill -CONT "$c"
-	exits_with 0 "$c"
-	[[ $(paste -sd ' ' order) == "A C" ]]
-}
-
-# bats test_tags=night
-@test "--newest: one that lost its place to death comes back, and is overtaken" {
-	holds A
-	newest B
-	b=$PID err=$ERR
-	kill -STOP "$b"
-	newest C
-	cli zrem "$Q" "$(member_of "$b")"
-	touch go
-	exits_with 0 "$PID"
-	kill -CONT "$b"
-	overtaken_by C 75 "$b" "$err"
-	[[ $(paste -sd ' ' order) == "A C" ]]
-}
-
-# bats test_tags=night
-@test "--newest: after the queue was lost an older one overtakes nobody" {
-	holds A
-	newest B
-	b=$PID err=$ERR
-	kill -STOP "$b"
-	newest C
-	c=$PID
-	kill -STOP "$c"
-	cli del "$Q" "$L" "$I"
-	kill -CONT "$b"
-	wait_until is_queued "$b"
-	is_newest B "$b"
-	kill -CONT "$c"
-	overtaken_by C 75 "$b" "$err"
-	touch go
-	exits_with 0 "$c"
-	[[ $(paste -sd ' ' order) == "A C" ]]
-}
 
 @test "--newest: what others have put into the key harms nobody" {
 	holds A
@@ -179,82 +97,7 @@ overtaken_by() {
 	exits_with 0 "${STARTED[0]}"
 }
 
-# spoiled RULE: B waits behind a proxy, C overtakes it. Where B has no ticket it says
-# for how long it has asked, without the way of that: C comes a second later, so that a
-# slow way does not make B the newer one.
-spoiled() {
-	holds A
-	through "$1"
-	start "$RLOCKRUN" -k "$KEY" --newest --server-timeout 30 -- sh ./turn B
-	b=$PID err=$ERR
-	case $1 in
-	vanish:*) passed CLIENT 1 ;;
-	*:1)
-		passed EVAL 1
-		later=$(($(server_ms) + 1000))
-		wait_until is_past "$later"
-		;;
-	*) wait_until is_queued "$b" ;;
-	esac
-	RLOCKRUN_REDIS=$SUITE_URL
-	newest C
-	overtaken_by C 75 "$b" "$err"
-	touch go
-	exits_with 0 "$PID"
-	[[ $(paste -sd ' ' order) == "A C" ]]
-}
-
-# bats test_tags=night
-@test "--newest: a first try is never answered, and undone" {
-	spoiled drop:EVAL:1
-}
-
-# bats test_tags=night
-@test "--newest: a reply to the first try is lost, and a newer one comes meanwhile" {
-	spoiled cut:EVAL:1
-}
-
-# bats test_tags=night
-@test "--newest: a first try never arrives" {
-	spoiled vanish:EVAL:1
-}
-
-# bats test_tags=night
-@test "--newest: a later try never arrives" {
-	spoiled lose:EVAL:2
-}
-
-@test "--newest: a grant that comes twice overtakes nobody who came between" {
-	not_over cluster sentinel
-	monitor
-	holds A --newest
-	newest B
-	b=$PID
-	before=$(cli hget "$I" w)
-	catch_up
-	run -0 "$HELPERS/again" "$MONITOR" "$SUITE_DIR/s" EVAL/acquire 1
-	[[ ${lines[0]} == 1 && $(cli hget "$I" w) == "$before" ]]
-	heartbeats_pass
-	touch go
-	all_end_well
-}
-
 # --- options ------------------------------------------------------------------------
-
-@test "--newest: 64 with -n, --shared, several keys and several servers" {
-	run -64 rl --newest -n true
-	[[ $output == *"--newest is about waiters, and -n does not wait"* ]]
-	run -64 rl --newest -w 0 true
-	run -64 rl --newest -s true
-	[[ $output == *"--newest needs an exclusive lock"* ]]
-	run -64 rl --newest -p 2 true
-	run -64 rl --newest -k "$KEY:2" true
-	[[ $output == *"--newest takes one key"* ]]
-	run -64 rl --newest -r redis://127.0.0.1:1 -r redis://127.0.0.1:2 true
-	[[ $output == *"--newest needs a single server"* ]]
-	RLOCKRUN_NEWEST=yes run -78 rl -n true
-	[[ -z $(keys_left) ]]
-}
 
 @test "--newest: without access to the queue or the record 77, and no plain tier" {
 	not_over cluster sentinel
@@ -271,8 +114,4 @@ spoiled() {
 	done
 	[[ ! -e ran ]]
 	none_left
-}
-
-@test "--newest: a nested run joins as ever" {
-	run -0 rl --newest "$RLOCKRUN" -k "$KEY" --newest true
 }

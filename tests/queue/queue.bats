@@ -7,7 +7,6 @@
 
 load ../helpers/suite
 load ../helpers/queue
-load ../helpers/clock
 
 setup_file() { start_suite_server; }
 teardown_file() { stop_suite_server; }
@@ -45,26 +44,6 @@ teardown() {
 	[[ $(paste -sd ' ' order) == "A B C D" ]]
 }
 
-@test "a newcomer does not overtake a waiter that was woken, nor with -n" {
-	own_clock
-	stop_clock
-	holds A
-	enqueue B
-	b=$PID
-	kill -STOP "$b"
-	touch go.A
-	exits_with 0 "${STARTED[0]}"
-	run -75 rl -n touch ran
-	[[ $output == "rlockrun: \"$KEY\" is free, but others are queued for it; command not started" ]]
-	start "$RLOCKRUN" -k "$KEY" -- sh ./turn C
-	wait_until is_queued "$PID"
-	kill -CONT "$b"
-	touch go
-	exits_with 0 "$b"
-	exits_with 0 "$PID"
-	[[ $(paste -sd ' ' order) == "A B C" && ! -e ran && ! -e overlaps ]]
-}
-
 # bats test_tags=smoke
 @test "L8: a server that restarts empty loses no waiter" {
 	own_server
@@ -79,21 +58,6 @@ teardown() {
 	touch go
 	all_end_well
 	[[ $(wc -l <order) == 4 && -z $(keys_left) ]]
-}
-
-@test "S3: behind a key that was overwritten the queue stays" {
-	holds A
-	enqueue B
-	enqueue C
-	cli set "$KEY" other PX 60000
-	touch go
-	exits_with 79 "${STARTED[0]}"
-	heartbeats_pass
-	[[ $(<order) == A && $(cli get "$KEY") == other ]]
-	[[ $(cli del "$KEY") == 1 ]]
-	STARTED=("${STARTED[@]:1}")
-	all_end_well
-	[[ $(paste -sd ' ' order) == "A B C" && ! -e overlaps ]]
 }
 
 @test "S4: the head takes a key that was deleted; the holder plants none again" {
@@ -146,23 +110,6 @@ teardown() {
 	exits_with 0 "$PID"
 	[[ $(paste -sd ' ' order) == "A C D" && ! -e overlaps ]]
 	only_bells_left
-}
-
-# bats test_tags=night
-@test "S6: behind a holder that was stopped the queue moves on in order" {
-	holds A -t 3
-	a=$PID
-	enqueue B
-	enqueue C
-	kill -STOP "$a"
-	wait_for_file B.started
-	touch go
-	kill -CONT "$a"
-	exits_with 79 "$a"
-	STARTED=("${STARTED[@]:1}")
-	all_end_well
-	[[ $(paste -sd ' ' order) == "A B C" && ! -e overlaps ]]
-	sort -c -n -u fences
 }
 
 # --- doorbells ------------------------------------------------------------------
@@ -344,42 +291,6 @@ leaves_no_trace() {
 is_listening() {
 	ID=$(cli client list | sed -n "s/^id=\([0-9]*\) .* name=rlockrun:$1 .* cmd=blpop .*/\1/p")
 	[[ $ID ]]
-}
-
-@test "the last waiter leaves no doorbell when it was woken while stopped" {
-	holds A
-	a=$PID
-	enqueue B
-	b=$PID
-	wait_until is_listening "$b"
-	kill -STOP "$b"
-	outlive_all "$b"
-	cli client unblock "$ID"
-	bell="{$KEY}:rlk:m:$(token_of "$b")"
-	touch go
-	exits_with 0 "$a"
-	[[ $(cli exists "$bell") == 1 ]]
-	# The next one takes it for dead, when its second has gone by.
-	run -0 rl true
-	kill -CONT "$b"
-	exits_with 0 "$b"
-	[[ $(paste -sd ' ' order) == "A B" && -z $(keys_left) ]]
-}
-
-@test "a waiter that cannot start its job leaves the queue" {
-	holds A
-	start "$RLOCKRUN" -k "$KEY" -- ./job
-	wait_until are_queued 0
-	exits_with 127 "$PID"
-	printf '#!/nowhere\n' >job
-	chmod +x job
-	start "$RLOCKRUN" -k "$KEY" -- ./job
-	wait_until is_queued "$PID"
-	enqueue B
-	touch go
-	exits_with 126 "${STARTED[2]}"
-	exits_with 0 "$PID"
-	[[ -z $(keys_left) ]]
 }
 
 # B3, as far as it goes by hand: somebody deletes the key and rings.

@@ -58,57 +58,6 @@ come_in_order() {
 	[[ $(paste -sd ' ' order) == "A B C" && ! -e overlaps && -z $(keys_left) ]]
 }
 
-# has_left: nothing in the queue says that somebody waits.
-has_left() { [[ $(cli exists "$Q" "$L") == 0 ]]; }
-
-# enqueued [OPTION...]: a rlockrun that waits behind another client.
-enqueued() {
-	cli set "$KEY" other
-	start "$RLOCKRUN" -k "$KEY" "$@" touch ran
-	wait_until grep -q '; waiting' "$ERR"
-	[[ $(cli zcard "$Q") == 1 && $(cli zcard "$L") == 1 ]]
-}
-
-@test "a waiter that an error ends for good leaves the queue" {
-	for option in -x --shared --once-per=1h; do
-		enqueued "$option"
-		cli hset "{$KEY}hash" a b
-		cli rename "{$KEY}hash" "$KEY"
-		exits_with 76 "$PID"
-		has_left
-		[[ ! -e ran && $(cli hget "$KEY" a) == b ]]
-		cli del "$KEY"
-	done
-}
-
-@test "a waiter that is refused leaves the queue" {
-	not_over cluster
-	cli acl setuser "$KEY" on '>secret' '~*' +@all
-	enqueued --user "$KEY" --password-file <(echo secret)
-	cli acl setuser "$KEY" -set
-	cli del "$KEY"
-	exits_with 77 "$PID"
-	has_left
-	[[ ! -e ran ]]
-	cli acl deluser "$KEY"
-}
-
-@test "a waiter that goes on without the queue leaves it" {
-	not_over cluster
-	for rule in -zrange -zrank -hmget; do
-		cli acl setuser "$KEY" reset on '>secret' '~*' +@all
-		enqueued --user "$KEY" --password-file <(echo secret)
-		cli acl setuser "$KEY" "$rule"
-		wait_until has_left
-		wait_until grep -q 'the queue cannot be used' "$ERR"
-		cli del "$KEY"
-		exits_with 0 "$PID"
-		[[ -e ran ]]
-		rm ran
-	done
-	cli acl deluser "$KEY"
-}
-
 @test "without doorbells that can be rung waiters poll" {
 	start "$RLOCKRUN" -k "$KEY" -- sh ./turn A
 	wait_for_file order
@@ -176,15 +125,6 @@ enqueued() {
 
 # --- garbage about the holder ---------------------------------------------------
 
-# told RECORD: what -n says of a holder that has this record, behind its fence.
-told() {
-	cli set "$KEY" token PX 60000
-	cli hset "$I" h "token 17 $1" >/dev/null
-	run -75 rl -n touch ran
-	[[ ${#lines[@]} == 1 && $output != *[[:cntrl:]]* ]]
-	cli del "$KEY" "$I"
-}
-
 @test "a record of another type, or of none, is a foreign holder" {
 	for type in 'set x' 'rpush x' 'zadd 1 x'; do
 		cli set "$KEY" token PX 60000
@@ -196,41 +136,5 @@ told() {
 		cli del "$KEY"
 		run -0 rl -n true
 		[[ -z $output && -z $(keys_left) ]]
-	done
-}
-
-@test "a record with control characters, newlines, and much of it" {
-	local now long
-	now=$(server_ms)
-	long=$(printf %0100000d 0)
-	told "$now run 0 "$'1\n2 a\nrlockrun:%20all%20is%20well\r\e[2J\x9b \x07\xc2\x85 - -'
-	[[ $output == *'is held by a\nrlockrun: all is well\x0d\x1b[2J\x9b (pid ?, \x07\xc2\x85) since '* ]]
-	told "$now run 0 1 a%0Arlockrun:%1B%0D%9B%00 %07%C2%85 - -"
-	[[ $output == *'is held by a\nrlockrun:\x1b\x0d\x9b'*' (pid 1, \x07\xc2\x85) since '* ]]
-	told "$now run 0 $long $long $long - -"
-	((${#output} < 1200))
-	told "$now run 0 %x %s%n%s%n %n - -"
-	[[ $output == *'is held by %s%n%s%n (pid ?, %n) since '* ]]
-	told "$now"
-	[[ $output == *'is held by '* ]]
-}
-
-@test "a record with a time that is none" {
-	for since in nan inf -inf 1e300 -1e300 x '' 0x10 99999999999999999999 -1; do
-		told "$since run 0 1 h u - -"
-		[[ $output == "rlockrun: \"$KEY\" is held by "* ]]
-	done
-}
-
-@test "a fence that is no number one can count on is not counted on" {
-	for fence in nan -nan inf -inf 1e300 -1e300 0x7fffffffffffffff 9007199254740992 \
-		99999999999999999999 ' 12 ' ''; do
-		cli hset "$I" f "$fence"
-		run -0 rl sh -c 'echo "$RLOCKRUN_FENCE"'
-		first=$output
-		run -0 rl sh -c 'echo "$RLOCKRUN_FENCE"'
-		echo "'$fence': $first, $output"
-		[[ $first =~ ^[0-9]{16}$ && $output =~ ^[0-9]{16}$ ]]
-		((output > first && output < 1 << 53)) || return
 	done
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # How many may wait (--max-waiters), and what a waiter reports (--progress).
-# shellcheck disable=SC2016 # the jobs' shells are to expand that
+# shellcheck disable=SC2016,SC2034 # helpers use STARTED; the jobs' shells are to expand that
 
 # bats file_tags=everywhere
 
@@ -36,50 +36,6 @@ teardown() {
 	touch go
 	exits_with 0 "$PID"
 	[[ -z $(keys_left) ]]
-}
-
-@test "--max-waiters 2: of eight at once two wait, the others are busy" {
-	holds A
-	for n in {1..8}; do
-		start "$RLOCKRUN" -k "$KEY" --max-waiters 2 -- sh ./turn "$n"
-	done
-	wait_until said_busy 6
-	are_queued 2
-	touch go
-	codes=
-	for pid in "${STARTED[@]}"; do
-		code=0
-		wait "$pid" || code=$?
-		codes+="$code "
-	done
-	[[ $(grep -o 75 <<<"$codes" | wc -l) == 6 ]]
-	[[ $(wc -l <order) == 3 && -z $(keys_left) ]]
-}
-said_busy() {
-	[[ $(cat err.* | grep -c "; 2 are waiting already") == "$1" ]]
-}
-
-@test "--max-waiters counts only live waiters" {
-	holds A
-	enqueue B
-	run -75 rl --max-waiters 1 true
-	[[ $output == *"; 1 is waiting already; command not started" ]]
-	enqueue C
-	c=$PID
-	run -75 rl --max-waiters 2 true
-	[[ $output == *"; 2 are waiting already; command not started" ]]
-	member=$(member_of "$c")
-	kill -KILL "$c"
-	# As if its heartbeats had been missing for long.
-	cli zadd "$L" 1 "$member"
-	enqueue D --max-waiters 2
-	are_queued 2
-	run -75 rl --max-waiters 2 true
-	[[ $output == *"; 2 are waiting already; command not started" ]]
-	touch go
-	exits_with 0 "$PID"
-	[[ $(paste -sd ' ' order) == "A B D" ]]
-	only_bells_left
 }
 
 # --- what is told ---------------------------------------------------------------
@@ -233,4 +189,3 @@ screen_has() {
 	touch go
 	all_end_well
 }
-

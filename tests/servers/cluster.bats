@@ -134,34 +134,9 @@ sends() { [[ $(sent "${@:2}") == "$1" ]]; }
 	run -0 rl -r "redis-cluster://$mute,$mute,$mute,$NODES" --server-timeout 60 true
 }
 
-# bats test_tags=night
-@test "several locks in several slots" {
-	keys=()
-	for i in 0 1 2; do
-		key_on "$i"
-		keys+=(-k "$KEY")
-	done
-	run -0 "$RLOCKRUN" "${keys[@]}" sh -c 'for k in $RLOCKRUN_KEY; do redis-cli -c -p "$0" exists "$k"; done' "${PORTS[0]}"
-	[[ ${lines[*]} == '1 1 1' ]]
-	run -0 rl -n true
-}
-
 @test "a replica as the only seed" {
 	run -0 rl -r "redis-cluster://127.0.0.1:${PORTS[4]}" true
 	[[ -z $output ]]
-}
-
-# bats test_tags=night
-@test "waiters are served in order" {
-	hold
-	for i in 1 2 3 4; do
-		start "$RLOCKRUN" -k "$KEY" sh -c "echo $i >>order"
-		wait_until waiting_are "$i"
-	done
-	touch "done"
-	wait_until eval '[[ $(wc -l <order) == 4 ]]'
-	[[ $(tr -d '\n' <order) == 1234 ]]
-	wait_until eval '[[ -z $(keys_left) ]]'
 }
 
 waiting_are() {
@@ -264,23 +239,6 @@ points_at_itself() {
 	exits_with 79 "$PID"
 }
 
-# bats test_tags=night
-@test "list shows what it can when a primary is unreachable" {
-	own_cluster 3 0 --cluster-require-full-coverage no
-	keys=()
-	for i in 0 1 2; do
-		key_on "$i"
-		keys+=("$KEY")
-		cli set "$KEY" token px 60000 >/dev/null
-		cli hset "{$KEY}:rlk:i" h "token 1 1 r" >/dev/null
-	done
-	stop_server "$PWD/c1"
-	run -69 --separate-stderr "$RLOCKRUN" --list --server-timeout 1
-	[[ $output == *"${keys[0]}"* && $output == *"${keys[2]}"* && $output != *"${keys[1]}"* ]]
-	# shellcheck disable=SC2154 # run sets it
-	[[ $stderr == *":${PORTS[1]} (cluster): Connection refused (check "*")" ]]
-}
-
 # --- credentials, names ---------------------------------------------------------
 
 # bats test_tags=night
@@ -323,13 +281,6 @@ asked_for_password() {
 	fails 69 'certificate' --tls-ca "$CERTIFICATES/ca.crt" -r "$url"
 	run ! asked_for_password "$PWD/c1"
 	asked_for_password "$PWD/c0"
-}
-
-# bats test_tags=night
-@test "replicas are waited for" {
-	run -0 rl --wait-replicas 1 true
-	fails 69 'of 2 replicas have the lock' --wait-replicas 2:100ms -n
-	[[ -z $(keys_left) ]]
 }
 
 # --- a slot that moves -----------------------------------------------------------
@@ -386,46 +337,6 @@ is_renewed_on() {
 	[[ -z $(keys_left) ]]
 }
 
-# bats test_tags=night
-@test "released, taken and given up while the slot is half-way" {
-	key_on 1
-	hold -t 4
-	A=$PID
-	open_slot 1 2
-	touch "done"
-	exits_with 0 "$A"
-	grep -q 'cannot confirm the release, the lock may last for its ttl: .*TRYAGAIN' err.*
-	# Nothing of it is there yet: it can't be taken before the slot has arrived.
-	start "$RLOCKRUN" --server-timeout 60 -k "$KEY" sh -c 'echo B >ran'
-	B=$PID
-	run -69 rl -w 1 true
-	[[ $output == *TRYAGAIN* ]]
-	run -69 rl -n --server-timeout 1 true
-	[[ $output == *TRYAGAIN* ]]
-	move_keys 1 2
-	close_slot 1 2
-	exits_with 0 "$B"
-	[[ -e ran ]]
-	[[ -z $(keys_left) ]]
-}
-
-# bats test_tags=night
-@test "released while the slot is half-way: --once-per knows of the success in time" {
-	key_on 1
-	hold -t 30 --once-per 1h
-	A=$PID
-	REFUSED=$(refused_by 1)
-	open_slot 1 2
-	touch "done"
-	wait_until refuses_more 1
-	move_keys 1 2
-	close_slot 1 2
-	exits_with 0 "$A"
-	[[ ! -s err.1 ]]
-	run -75 rl --once-per 1h touch ran
-	[[ $output == *"last succeeded"* && ! -e ran ]]
-}
-
 # open_nested NODE TTL: a nested run outlives the outer one, PID, whose command ends when
 # the slot of both is half-way.
 open_nested() {
@@ -463,20 +374,6 @@ refuses_more() {
 	[[ ! -s $ERR && ! -s nested.err && -z $(keys_left) ]]
 }
 
-# bats test_tags=night
-@test "S50: an outer run ends, and the slot stays half-way: the lock is left to its ttl" {
-	open_nested 1 4
-	exits_with 0 "$PID"
-	grep -q 'cannot confirm the release, the lock may last for its ttl: .*TRYAGAIN' "$ERR"
-	is_held
-	move_keys 1 2
-	close_slot 1 2
-	run -75 rl -n true
-	touch in.go
-	wait_until gone "$(<nested.pid)"
-	cli del "$KEY"
-}
-
 @test "list reports locks whose slot is moving" {
 	key_on 2
 	hold
@@ -489,129 +386,4 @@ refuses_more() {
 	[[ ${lines[1]} == "$KEY "* ]]
 	touch "done"
 	exits_with 0 "$PID"
-}
-
-# --- nodes that die ---------------------------------------------------------------
-
-# own_failover_cluster: KEY lies on c0, whose replica is c3.
-own_failover_cluster() {
-	own_cluster 3 1
-	key_on 0
-}
-
-# The replica of c0 has taken over.
-taken_over() {
-	[[ $(node_cli "$SUITE_DIR/c3" role 2>/dev/null) == master* ]] &&
-		[[ $(node_cli "$SUITE_DIR/c1" cluster info) == *cluster_state:ok* ]]
-}
-
-# WAIT waits for what was written before its own connection's last command.
-replica_has_all() {
-	[[ $(printf 'ping\nwait 1 5000\n' | node_cli "$PWD/c0" | tail -n 1) == 1 ]]
-}
-
-# bats test_tags=night
-@test "the owner dies while A holds and B waits" {
-	own_failover_cluster
-	hold -t 6
-	A=$PID
-	start "$RLOCKRUN" -t 6 -k "$KEY" sh -c 'echo B >ran'
-	B=$PID
-	wait_until waiting_are 1
-	replica_has_all
-	stop_server "$PWD/c0"
-	wait_until taken_over
-	wait_until eval '(($(node_cli "$PWD/c3" pttl "$KEY") > 5000))'
-	[[ ! -e ran ]]
-	touch "done"
-	exits_with 0 "$A"
-	exits_with 0 "$B"
-	[[ -e ran && -z $(keys_left) ]]
-}
-
-# lose_writes: the replica gets nothing from here on, until it is continued.
-lose_writes() {
-	kill -STOP "$(<"$PWD/c3/pid")"
-	node_cli "$PWD/c0" client kill type replica >/dev/null
-}
-
-# The owner dies, and its replica takes over without the writes that it lacks.
-fail_over() {
-	stop_server "$PWD/c0"
-	kill -CONT "$(<"$PWD/c3/pid")"
-	wait_until taken_over
-}
-
-# bats test_tags=night
-@test "the owner dies, and its replica does not have the lock: 79" {
-	own_failover_cluster
-	lose_writes
-	hold -t 20
-	A=$PID
-	fail_over
-	run -0 rl -t 20 true
-	exits_with 79 "$A"
-	[[ -z $(keys_left) ]]
-}
-
-# bats test_tags=night
-@test "--wait-replicas 1, the owner dies, and its replica does not have the lock: the job never ran" {
-	own_failover_cluster
-	lose_writes
-	start "$RLOCKRUN" -k "$KEY" -t 10 --wait-replicas 1:100ms touch ran
-	wait_until grep -q '0 of 1 replicas' "$ERR"
-	fail_over
-	run -0 rl true
-	kill -TERM "$PID"
-	exits_with 143 "$PID"
-	[[ ! -e ran && -z $(keys_left) ]]
-}
-
-# bats test_tags=night
-@test "the owner dies while holding, and no node takes over: the job is dead in time, 79" {
-	own_cluster 3 0
-	key_on 0
-	hold -t 4
-	stop_server "$PWD/c0"
-	exits_with 79 "$PID"
-	gone "$(<job)"
-	grep -q 'cannot renew the lock' "$ERR"
-}
-
-# bats test_tags=night
-@test "the only seed dies" {
-	own_cluster 3 0 --cluster-require-full-coverage no
-	key_on 1
-	hold -t 4 -r "redis-cluster://127.0.0.1:${PORTS[0]}"
-	# It asks for the others after a second.
-	wait_until eval '[[ $(node_cli "$PWD/c1" info commandstats) == *cluster*slots:calls=* ]]'
-	calls=$(node_cli "$PWD/c1" client list | grep -c rlockrun)
-	((calls == 1))
-	stop_server "$PWD/c0"
-	node_cli "$PWD/c1" client kill type normal skipme yes >/dev/null
-	wait_until eval '(($(node_cli "$PWD/c1" pttl "$KEY") > 3500))'
-	touch "done"
-	exits_with 0 "$PID"
-	[[ ! -s $ERR ]]
-}
-
-# bats test_tags=night
-@test "a cluster that is down is waited for" {
-	own_cluster 2 0
-	key_on 0
-	hold -t 8
-	A=$PID
-	stop_server "$PWD/c1"
-	wait_until eval '[[ $(node_cli "$PWD/c0" cluster info) == *state:fail* ]]'
-	run -69 rl --server-timeout 1 -n touch ran
-	start "$RLOCKRUN" -k "$KEY" sh -c 'echo B >ran'
-	B=$PID
-	wait_until grep -q CLUSTERDOWN err.*
-	start_server "$PWD/c1" --port "${PORTS[1]}" --bind 127.0.0.1 --cluster-enabled yes \
-		--cluster-node-timeout 1000 --cluster-config-file "$PWD/c1/nodes.conf"
-	wait_until eval '[[ $(node_cli "$PWD/c0" cluster info) == *state:ok* ]]'
-	touch "done"
-	exits_with 0 "$A"
-	exits_with 0 "$B"
-	[[ -e ran ]]
 }

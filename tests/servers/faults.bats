@@ -76,23 +76,6 @@ ends_at() {
 
 # --- the other end is gone and says nothing --------------------------------------------
 
-# bats test_tags=night
-@test "half-open while connecting: by way of another connection" {
-	through hold
-	RLOCKRUN_REDIS=redis://127.0.0.1:$PORT
-	job
-	wait_until is_connecting
-	rules
-	wait_for_file job
-	ends_well
-	run -1 grep -v '; trying again$\|: acquired after ' "$ERR"
-}
-
-# In state SYN-SENT.
-is_connecting() {
-	grep -qi " 0100007F:$(printf %04X "$PORT") 02 " /proc/net/tcp
-}
-
 @test "half-open at the first acquire: 69 in time, or -w" {
 	through vanish:CLIENT
 	run -69 rl --server-timeout 1.5 touch ran
@@ -102,47 +85,11 @@ is_connecting() {
 	[[ -z $(keys_left) ]]
 }
 
-# bats test_tags=night
-@test "half-open, at first while waiting, then while holding: noticed, nothing is lost" {
-	cli set "$KEY" other
-	through
-	job
-	says waiting
-	rules vanish:EVAL/acquire:1
-	cli del "$KEY"
-	wait_for_file job
-	rules vanish:EVAL/1:1
-	says "renewed again"
-	grep -q 'cannot renew .*no answer from' "$ERR"
-	ends_well
-	(($(connections) == 3))
-}
-
 @test "S28: the first reply never comes: acquired on a second connection" {
 	through drop:CLIENT:1
 	run -7 rl --server-timeout 60 -n sh -c 'exit 7'
 	(($(connections) == 2))
 	[[ -z $(keys_left) ]]
-}
-
-# bats test_tags=night
-@test "S28: a waiter whose reply never comes keeps its place on a second connection" {
-	hold
-	first=$PID
-	through
-	start rl -w 60 sh -c 'echo B >>order'
-	says waiting
-	rules drop:EVAL/acquire:1
-	passed EVAL/acquire 2
-	RLOCKRUN_REDIS=unix://$SUITE_DIR/s start rl -w 60 sh -c 'echo C >>order'
-	says waiting
-	passed EVAL/acquire 3
-	(($(connections) == 2))
-	touch "done"
-	wait_until eval '[[ -e order && $(wc -l <order) == 2 ]]'
-	[[ $(tr -d "\n" <order) == BC ]]
-	exits_with 0 "$first"
-	wait_until none_left
 }
 
 @test "silence instead of the reply to a release: the job's status, freed, not lost" {
@@ -179,13 +126,4 @@ is_connecting() {
 	passed EVAL/release 1
 	wait_until none_left
 	[[ ! -e ran ]]
-}
-
-# bats test_tags=night
-@test "grants that are always 0.6 TTL late: no job, 69, nothing is left" {
-	through delay:1800:EVAL/acquire
-	run -69 rl -t 3 --server-timeout 9 touch ran
-	[[ $output == *"too slow for this ttl"* && ! -e ran ]]
-	passed EVAL/release 1
-	wait_until none_left
 }

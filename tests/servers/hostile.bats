@@ -22,53 +22,6 @@ nonsense() {
 	[[ $output == *"rlockrun: \"$KEY\": "*"$RLOCKRUN_REDIS: "* ]]
 }
 
-# always_nonsense WORDS TEXT: also while waiting and while holding, where nothing is
-# lost, as there are other connections. Never much memory.
-always_nonsense() {
-	nonsense "$@"
-	rules
-	cli set "$KEY" other
-	job
-	says waiting
-	rules "answer:EVAL/acquire:1:$2" "answer:EVAL/release:1:$2"
-	wait_until grep -q '^answered EVAL/acquire' proxy/log
-	cli del "$KEY"
-	wait_for_file job
-	peak_below 8000
-	ends_well
-}
-
-# peak_below KB: of the rlockrun that still runs.
-peak_below() {
-	local peak
-	peak=$(awk '/VmHWM/ { print $2 }' "/proc/$PID/status")
-	echo "at most $peak kB"
-	[[ $RLOCKRUN != */release/* ]] || ((peak < $1))
-}
-
-# bats test_tags=night
-@test "replies that are none, or without end: 69 to who acquires, and nothing is lost" {
-	local text
-	through
-	for text in '*-5' ':99999999999999999999999999' '>2\r\n+message\r\n+hello' '\x00|\x00' \
-		'|*1\r\n' '*2147483647\r\n|:1\r\n'; do
-		nonsense '' "$text"
-	done
-	always_nonsense 'too large' '+|x'
-	always_nonsense '' '*3\r\n$1\r\n1\r\n*1\r\n:1\r\n+x'
-}
-
-# bats test_tags=night
-@test "other replies that are none" {
-	local text
-	through
-	for text in '%1\r\n+proto\r\n:3' ':1x' '*10000\r\n|$1\r\nx\r\n' '*0' '$-1' '+OK' '$5\r\nhello'; do
-		nonsense '' "$text"
-	done
-	always_nonsense 'too large' '$1000000000\r\n|x'
-	always_nonsense '' "$(printf '*1\\r\\n%.0s' {1..10000}):1"
-}
-
 # reply WORD...: an array of texts, =TEXT, and of numbers.
 reply() {
 	local word
@@ -101,16 +54,6 @@ reply() {
 	run -5 rl -n sh -c '"$RLOCKRUN" -k "$KEY" --server-timeout 2 touch ran
 		[ $? = 69 ] && exit 5'
 	[[ $output == *"unexpected answer from "* && ! -e ran ]]
-}
-
-# bats test_tags=night
-@test "S29: while holding and releasing, a reply out of range counts as none" {
-	through "answer:EVAL/1:1:$(reply 2)" "answer:EVAL/1:2:$(reply -1)" "answer:EVAL/1:3:$(reply 1 1)" \
-		"answer:EVAL/1:4:$(reply 9223372036854775807)" "answer:EVAL/release:1:$(reply 4 0 0 =)"
-	running
-	says "unexpected answer from "
-	says "renewed again"
-	ends_well
 }
 
 # Of servers that speak something else the first words are the answer.

@@ -162,18 +162,6 @@ has_no_keys() { [[ -z $(keys_left_on "$1") ]]; }
 	for i in 3 4 5; do wait_until has_no_keys "$i"; done
 }
 
-# bats test_tags=night
-@test "a server that had voted for another contender gets the lock a tenth of the ttl later" {
-	for i in 1 2; do take "$i"; done
-	start rl -- "$A_JOB" "token=%{RLOCKRUN_TOKEN}" until:done
-	wait_for_file token
-	[[ $(have "$(<token)" 1 2) == '' ]]
-	for i in 1 2; do on "$i" del "$KEY"; done
-	wait_until all_have "$(<token)" 1 2 3 4 5
-	touch "done"
-	exits_with 0 "$PID"
-}
-
 # --- S16 ----------------------------------------------------------------------
 
 # are_old NUMBER...: those servers, behind proxies that report two minutes of uptime,
@@ -219,80 +207,7 @@ are_old() {
 	run -7 rl --min-uptime 10ms -- sh -c 'exit 7'
 }
 
-# is_nested_on NUMBER...: a nested run has its place there.
-is_nested_on() {
-	local number
-	for number; do
-		[[ $(on "$number" scard "{$KEY}:rlk:n:$(<token)") == 1 ]] || return
-	done
-}
-
-# restarts_empty NUMBER: and the holder plants its lock there again.
-restarts_empty() {
-	stop_server "$NODES/$1"
-	start_server "$NODES/$1"
-	wait_until all_have "$(<token)" 1 2 3
-	wait_until is_nested_on 1 2 3
-}
-
-# bats test_tags=night
-@test "S50: two of three restart empty in turn: a nested run keeps the lock there" {
-	use 1 2 3
-	start rl -t 9 -- sh -c 'setsid "$RLOCKRUN" -t 9 -k "$KEY" sh -c "
-			echo \$RLOCKRUN_TOKEN >token; until [ -e in.go ]; do sleep 0.05; done" \
-			</dev/null >/dev/null 2>nested.err &
-		until [ -e done ]; do sleep 0.05; done'
-	wait_for_file token
-	wait_until is_nested_on 1 2 3
-	restarts_empty 1
-	restarts_empty 2
-	touch "done"
-	exits_with 0 "$PID"
-	all_have "$(<token)" 1 2 3
-	run -75 rl -n true
-	touch in.go
-	wait_until none_of_ours 1 2 3
-	[[ ! -s nested.err ]]
-}
-
 # --- a server that is lost in each state ------------------------------------------
-
-# bats test_tags=night
-@test "lost while acquiring: a minority doesn't matter" {
-	with_signal 1 STOP
-	stop_server "$NODES/2"
-	run -7 rl -- sh -c 'exit 7'
-	with_signal 1 CONT
-	wait_until has_no_keys 1
-}
-
-@test "lost while waiting: the waiter comes after the holder" {
-	use 1 2 3
-	hold
-	local holder=$PID
-	start rl -- touch second
-	wait_until grep -q waiting "$ERR"
-	stop_server "$NODES/3"
-	touch "done"
-	exits_with 0 "$holder"
-	exits_with 0 "$PID"
-	[[ -e second ]]
-}
-
-# bats test_tags=night
-@test "a minority lost while holding: renewed on; a majority: the job is stopped in time" {
-	use 1 2 3
-	start rl -t 3 -- "$A_JOB" job=%p until:done
-	wait_for_file job
-	stop_server "$NODES/1"
-	renewals=$(on 2 info commandstats | grep -o 'cmdstat_eval:calls=[0-9]*' | tr -dc 0-9)
-	renewed_since() { (($(on 2 info commandstats | grep -o 'cmdstat_eval:calls=[0-9]*' | tr -dc 0-9) >= renewals + 3)); }
-	wait_until renewed_since
-	[[ ! -s $ERR ]]
-	stop_server "$NODES/2"
-	exits_with 79 "$PID"
-	grep -q "cannot renew the lock.*no majority of 3 servers" "$ERR"
-}
 
 @test "frozen while releasing: not waited for long, freed when it continues" {
 	use 1 2 3
@@ -316,118 +231,6 @@ restarts_empty() {
 	[[ ! -s $ERR ]]
 	with_signal 2 CONT
 	wait_until none_of_ours 1 2
-}
-
-# own_replicated_nodes: three of this test alone, each with a replica, whose folder is r1,
-# r2 or r3.
-own_replicated_nodes() {
-	local i
-	NODES=$PWD
-	for i in 1 2 3; do
-		start_tcp_server "$NODES/$i" 127.0.0.1 --repl-diskless-sync-delay 0
-		start_server "$PWD/r$i" --replicaof 127.0.0.1 "$PORT"
-		wait_until replicates "$NODES/$i" 1
-	done
-	use 1 2 3
-}
-
-# bats test_tags=night
-@test "S52: --wait-replicas: a release that a majority's replicas lack is warned of" {
-	own_replicated_nodes
-	for frozen in r1 'r1 r2'; do
-		rm -f "done" job
-		[[ $frozen == r1 ]] && ms=7000 || ms=200
-		hold -t 30 --wait-replicas "1:${ms}ms"
-		for replica in $frozen; do kill -STOP "$(<"$replica/pid")"; done
-		touch "done"
-		exits_with 0 "$PID"
-		for replica in $frozen; do kill -CONT "$(<"$replica/pid")"; done
-		wait_until none_of_ours 1 2 3
-	done
-	[[ ! -s err.1 && $(wc -l <err.2) == 1 ]]
-	grep -q ': too few replicas have confirmed the release; a failover may forget it$' err.2
-}
-
-# bats test_tags=night
-@test "exactly half of the servers unreachable: 69, and the number is warned of" {
-	use 1 2 0 0
-	run -69 rl -n --server-timeout 1 -- touch ran
-	[[ $output == *"4 servers tolerate no more failures than one server fewer"* && ! -e ran ]]
-	wait_until none_of_ours 1 2
-	use 1 0
-	run -69 rl -n --server-timeout 1 -- touch ran
-	[[ $output == *"with 2 servers no lock can be acquired while one of them is unreachable"* ]]
-	use 1 2 3
-	run -0 rl -- true
-	[[ -z $output ]]
-}
-
-# --- a lock that is lost --------------------------------------------------------
-
-# bats test_tags=night
-@test "deleted on a minority: planted again, overwritten: left alone; on a majority: lost" {
-	start rl -t 9 -- "$A_JOB" "token=%{RLOCKRUN_TOKEN}" until:done
-	wait_for_file token
-	wait_until all_have "$(<token)" 1 2 3 4 5
-	on 1 del "$KEY"
-	on 5 set "$KEY" foreign
-	wait_until all_have "$(<token)" 1 2 3 4
-	[[ $(on 5 get "$KEY") == foreign && ! -s $ERR ]]
-	for i in 1 2; do on "$i" set "$KEY" foreign; done
-	exits_with 79 "$PID"
-	wait_until none_of_ours 1 2 3 4 5
-	for i in 1 2 5; do [[ $(on "$i" getdel "$KEY") == foreign ]]; done
-}
-
-# bats test_tags=night
-@test "kill -9 of the holder: the next has it when the lease has ended" {
-	hold
-	kill -KILL "$PID"
-	start rl -- sh -c 'exit 7'
-	wait_until grep -q 'held by' "$ERR"
-	for i in 1 2 3 4 5; do on "$i" pexpire "$KEY" 1; done
-	exits_with 7 "$PID"
-}
-
-@test "TERM to a waiter: it leaves nothing" {
-	hold
-	local holder=$PID
-	start "$RLOCKRUN" -k "$KEY" -- touch ran
-	wait_until grep -q waiting "$ERR"
-	kill -TERM "$PID"
-	exits_with 143 "$PID"
-	touch "done"
-	exits_with 0 "$holder"
-	wait_until none_of_ours 1 2 3 4 5
-}
-
-@test "--min-hold keeps it on all of them" {
-	rl --min-hold 1m -- true
-	run -75 rl -n -- true
-	[[ $output == *"is kept for "* ]]
-	for i in 1 2 3 4 5; do on "$i" del "$KEY"; done
-}
-
-# C was away when the lock was acquired, and A has forgotten it.
-# bats test_tags=night
-@test "--min-hold: a server that restarted within this time abstains by default" {
-	use 1 2 0
-	rl --min-hold 1h -- true
-	on 1 del "$KEY"
-	are_old 1 2 3
-	run -69 rl -n --server-timeout 1 --min-hold 1h -- touch ran
-	echo "$output"
-	[[ $output == *": up for "*" s only, so it abstains (--min-uptime)"* && ! -e ran ]]
-	# As one would that knows nothing of the hour.
-	rl -n -- touch ran
-	[[ -e ran ]]
-	on 2 del "$KEY"
-}
-
-# bats test_tags=night
-@test "a nested run takes part" {
-	run -7 rl -- "$RLOCKRUN" -n -k "$KEY" -- sh -c 'exit 7'
-	wait_until none_of_ours 1 2 3 4 5
 }
 
 # --- who refuses ----------------------------------------------------------------
@@ -483,17 +286,6 @@ has_refused() { [[ $(on "$1" acl log) == *username* ]]; }
 	on 2 acl setuser default +info
 	warned_of 'cannot be identified by INFO (+info)' 1
 	on 1 acl setuser default +info
-}
-
-# bats test_tags=night
-@test "S27: one server under three addresses, INFO denied: no majority" {
-	on 1 acl setuser default -info
-	RLOCKRUN_REDIS="unix://$NODES/1/s unix://$NODES/./1/s unix://$NODES/1/./s"
-	not_identified NOPERM
-	wait_until none_of_ours 1
-	on 1 acl setuser default +info
-	run -64 rl -- touch ran
-	[[ $output == *" are the same server"* && ! -e ran ]]
 }
 
 @test "S26: access to K and :i alone: acquired, and released on all servers" {
@@ -568,53 +360,4 @@ has_refused() { [[ $(on "$1" acl log) == *username* ]]; }
 	cat trace
 	[[ $(tail -n 1 trace) == recvfrom* ]] # after the last reply
 	wait_until none_of_ours 1 2
-}
-
-# bats test_tags=night
-@test "a server that has granted it and gone does not count: it may have forgotten" {
-	use 1 2 3
-	take 2
-	# shellcheck disable=SC2034 # the proxies' servers
-	for i in 1 3; do
-		SUITE_DIR=$NODES/$i
-		start_proxy "proxy$i" "$( ((i == 1)) && echo until:gone:EVAL:1 || echo hangup:EVAL:1)"
-	done
-	RLOCKRUN_REDIS="unix://$PWD/proxy1/s unix://$NODES/2/s unix://$PWD/proxy3/s"
-	start rl -n touch ran
-	wait_until has_passed proxy3 EVAL 1
-	wait_for_file proxy1/gone.held
-	touch proxy1/gone
-	exits_with 75 "$PID"
-	[[ ! -e ran ]]
-	wait_until none_of_ours 1 3
-	run -0 rl -n touch ran
-	[[ -e ran ]]
-}
-
-# bats test_tags=night
-@test "what a minority has of a lost lock is freed when the job is dead, not before" {
-	use 1 2 3
-	start rl -t 9 --kill-after 4 -- sh -c '
-		trap "sleep 0.3; redis-cli -s $1/3/s get \"$RLOCKRUN_KEY\" >left; exit" TERM
-		echo "$RLOCKRUN_TOKEN" >token
-		while :; do sleep 0.05; done' - "$NODES"
-	wait_for_file token
-	wait_until all_have "$(<token)" 1 2 3
-	for i in 1 2; do on "$i" del "$KEY"; done
-	exits_with 79 "$PID"
-	[[ $(<left) == "$(<token)" ]]
-	wait_until none_of_ours 1 2 3
-}
-
-# --- contenders -------------------------------------------------------------------
-
-# bats test_tags=night
-@test "six that wait take turns" {
-	use 1 2 3
-	for _ in {1..6}; do
-		start rl -q -- sh -c 'mkdir alone || echo >overlap; echo >>runs; rmdir alone'
-	done
-	for pid in "${STARTED[@]}"; do exits_with 0 "$pid"; done
-	[[ ! -e overlap && $(wc -l <runs) == 6 ]]
-	wait_until none_of_ours 1 2 3
 }

@@ -76,19 +76,6 @@ releasing() {
 
 # NOSCRIPT: see lock/digests.bats.
 
-# bats test_tags=night
-@test "errors in place of renewals: renewed again, on the same connection or another one" {
-	through "answer:EVAL/1:1:-LOADING Redis is loading" "answer:EVAL/1:2:-NOPERM no" \
-		"answer:EVAL/1:3:-READONLY a replica" "answer:EVAL/1:4:-ERR the moon is full" \
-		"answer:EVAL/1:5:-ERR max number of clients reached"
-	running
-	says "renewed again"
-	grep -q "cannot renew the lock, which lasts for another [0-9.]* s: .*LOADING" "$ERR"
-	has_passed proxy EVAL/1 1
-	(($(connections) == 2))
-	ends_well
-}
-
 # is_lost PID NAME WHY
 is_lost() {
 	exits_with 79 "$1"
@@ -107,33 +94,6 @@ is_lost() {
 	is_lost "$PID" "$KEY" 'its key holds something else now'
 	gone "$(<job)"
 	cli del "$KEY"
-}
-
-# bats test_tags=night
-@test "an error that stays, while holding: until the lease ends, then 79" {
-	through "answer:EVAL/1::-LOADING Redis is loading"
-	running -t 3
-	exits_with 79 "$PID"
-	gone "$(<job)"
-	grep -q 'cannot renew .*LOADING' "$ERR"
-	grep -q 'is being lost' "$ERR"
-	run ! grep -q 'renewed again' "$ERR"
-	(($(grep -c '^answered EVAL/1' proxy/log) > 1))
-	wait_until none_left
-}
-
-# bats test_tags=night
-@test "an error that stays, while waiting: reported once" {
-	cli set "$KEY" other
-	through
-	start "$RLOCKRUN" -k "$KEY" --server-timeout 60 touch ran
-	says waiting
-	rules "answer:EVAL/acquire::-LOADING Redis is loading"
-	says "LOADING Redis is loading (it is loading its data; --server-timeout limits the wait); trying again"
-	cli del "$KEY"
-	rules
-	exits_with 0 "$PID"
-	[[ $(wc -l <"$ERR") == 3 && $(tail -n 1 "$ERR") == *": acquired after "* && -e ran ]]
 }
 
 # --- the same from real servers ---------------------------------------------------

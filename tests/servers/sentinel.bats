@@ -53,14 +53,6 @@ denied() {
 	[[ ${lines[1]} == "server:   redis://127.0.0.1:${PORTS[0]}/3 (primary), db 3, no prefix" ]]
 }
 
-# bats test_tags=night
-@test "one sentinel is enough, wherever it stands" {
-	last=${SENTINELS##*,}
-	run -0 rl -r "redis-sentinel://127.0.0.1:1,127.0.0.1:2,$last/primary" true
-	run -0 rl -r "redis-sentinel://$last,127.0.0.1:1/primary" true
-	run -0 rl -r "redis-sentinel://nowhere.invalid,$last/primary" true
-}
-
 @test "a sentinel that says nothing costs a part of the time only" {
 	serve 'head -c 99999 >/dev/null'
 	# shellcheck disable=SC2153 # serve sets PORT
@@ -200,26 +192,6 @@ deny() {
 	[[ ${#lines[@]} == 1 && $output == *'perhaps it is a sentinel ('*'; command not started'* && ! -e ran ]]
 }
 
-# bats test_tags=night
-@test "once connected, sentinels may forget the server for a while" {
-	own_sentinels 0
-	hold
-	start rl -v -t 2 touch second
-	wait_until grep -q waiting err.2
-	for i in 0 1 2; do
-		at "s$i" sentinel remove primary
-	done
-	cli client kill type normal skipme yes >/dev/null
-	wait_until grep -q 'know no master "primary"; trying again' err.2
-	for i in 0 1 2; do
-		at "s$i" sentinel monitor primary 127.0.0.1 "${PORTS[0]}" 2
-	done
-	touch "done"
-	exits_with 0 "${STARTED[0]}"
-	exits_with 0 "${STARTED[1]}"
-	[[ -e second && -z $(keys_left) ]]
-}
-
 @test "sentinels that disagree: a server that is no primary is not used" {
 	false_sentinel "${PORTS[1]}"
 	start "$RLOCKRUN" -k "$KEY" --server-timeout 1h -r "redis-sentinel://127.0.0.1:$PORT/primary" touch ran
@@ -270,55 +242,6 @@ deny() {
 	[[ $(sort order | tr -d '\n') == BC && -z $(keys_left) ]]
 }
 
-# bats test_tags=night
-@test "failover by a primary that stays frozen: renewed on the new one" {
-	own_sentinels 1
-	hold
-	freeze
-	wait_until is_primary p1
-	# The renewal stays out on the old primary. The one beside it counts.
-	wait_until grep -q 'renewed again' "$ERR"
-	SUITE_DIR=$PWD/p1
-	touch "done"
-	exits_with 0 "$PID"
-	[[ -z $(keys_left) ]]
-}
-
-# bats test_tags=night
-@test "the old primary's reply counts for nothing once another one is known" {
-	own_sentinels 1
-	hold -t 12
-	freeze
-	wait_until all_name "${PORTS[1]}"
-	at p1 del "$KEY"
-	kill -STOP "$(<p1/pid)"
-	# The renewal is out on the old primary, and beside it on the new one.
-	wait_until has_connected "${PORTS[1]}"
-	thaw
-	wait_until is_renewed_on p0
-	kill -CONT "$(<p1/pid)"
-	exits_with 79 "$PID"
-	run ! grep -q 'renewed again' "$ERR"
-}
-
-# Whether all sentinels take the server at that port for the primary.
-all_name() {
-	local i
-	for i in 0 1 2; do
-		at "s$i" sentinel get-master-addr-by-name primary | grep -qx "$1" || return
-	done
-}
-
-# Whether rlockrun has a connection to that port.
-has_connected() {
-	ss -Htnp state established dport = ":$1" | grep -q "pid=$PID,"
-}
-
-# Whether the lease that A had there has just been lengthened.
-is_renewed_on() {
-	(($(at "$1" pttl "$KEY") > 7500))
-}
-
 @test "the primary is killed while one holds, one waits and one asks" {
 	own_sentinels 1
 	hold
@@ -359,62 +282,6 @@ is_renewed_on() {
 lose_writes() {
 	kill -STOP "$(<p1/pid)"
 	at p0 client kill type replica >/dev/null
-}
-
-# bats test_tags=night
-@test "S12: a failover that forgets the lock: 79" {
-	own_sentinels 1
-	lose_writes
-	hold -t 9
-	first=$PID
-	stop_server "$PWD/p0"
-	kill -CONT "$(<p1/pid)"
-	wait_until is_primary p1
-	SUITE_DIR=$PWD/p1
-	run -0 rl true
-	exits_with 79 "$first"
-	[[ -z $(keys_left) ]]
-}
-
-# bats test_tags=night
-@test "S50: a failover that forgets a nested run alone: it keeps the lock" {
-	own_sentinels 1
-	start rl -t 9 sh -c 'until [ -e join ]; do sleep 0.05; done
-		setsid "$RLOCKRUN" -t 9 -k "$KEY" sh -c "
-			echo >in; until [ -e in.go ]; do sleep 0.05; done" \
-			</dev/null >/dev/null 2>nested.err &
-		until [ -e done ]; do sleep 0.05; done'
-	outer=$PID
-	wait_until is_held
-	replicates "$PWD/p0" 1
-	lose_writes
-	touch join
-	wait_for_file in
-	stop_server "$PWD/p0"
-	kill -CONT "$(<p1/pid)"
-	wait_until is_primary p1
-	SUITE_DIR=$PWD/p1
-	wait_until eval '[[ $(cli scard "{$KEY}:rlk:n:$(cli get "$KEY")") == 1 ]]'
-	touch "done"
-	exits_with 0 "$outer"
-	run -75 rl -n true
-	touch in.go
-	wait_until is_free
-	run ! grep lost nested.err
-	[[ -z $(keys_left) ]]
-}
-
-# bats test_tags=night
-@test "the sentinels end while the lock is held: no effect" {
-	own_sentinels 0
-	hold -t 9
-	for i in 0 1 2; do
-		stop_server "$PWD/s$i"
-	done
-	is_renewed
-	touch "done"
-	exits_with 0 "$PID"
-	[[ ! -s $ERR && -z $(keys_left) ]]
 }
 
 # --- replicas -------------------------------------------------------------------------
@@ -463,26 +330,6 @@ has_waited() {
 	[[ -z $(keys_left) ]]
 }
 
-# bats test_tags=night
-@test "--wait-replicas: a renewal that too few have doesn't count" {
-	own_sentinels 1
-	hold -t 3 --wait-replicas 1:100ms
-	kill -STOP "$(<p1/pid)"
-	exits_with 79 "$PID"
-	grep -q 'cannot renew the lock.*0 of 1 replicas have the lock' "$ERR"
-}
-
-# bats test_tags=night
-@test "--wait-replicas: a primary that was replaced by hand is left before it knows" {
-	own_sentinels 2
-	hold -t 6 --wait-replicas 1
-	at s0 sentinel failover primary
-	wait_until grep -q 'renewed again' "$ERR"
-	is_primary p0
-	touch "done"
-	exits_with 0 "$PID"
-}
-
 @test "S12: with --wait-replicas 1 the job never ran" {
 	own_sentinels 1
 	lose_writes
@@ -500,24 +347,6 @@ has_waited() {
 	[[ ! -e ran && -z $(keys_left) ]]
 }
 
-# Otherwise a failover forgets that the run has succeeded, and it runs again.
-# bats test_tags=night
-@test "S52: --wait-replicas: a release waits for replicas, too" {
-	own_sentinels 1
-	hold --wait-replicas 1:7s --once-id build-1
-	kill -STOP "$(<p1/pid)"
-	touch "done"
-	wait_until is_free
-	run ! gone "$PID"
-	kill -CONT "$(<p1/pid)"
-	exits_with 0 "$PID"
-	[[ ! -s $ERR ]]
-	stop_server "$PWD/p0"
-	wait_until is_primary p1
-	run -75 rl --once-id build-1 touch ran
-	[[ $output == *"last succeeded with the id"* && ! -e ran ]]
-}
-
 @test "S52: --wait-replicas: a release that too few have is warned of" {
 	hold --wait-replicas 1:2s --min-hold 1h
 	freeze_replica
@@ -527,18 +356,6 @@ has_waited() {
 	[[ $(wc -l <"$ERR") == 1 ]]
 	(($(left_ms) > 3000000))
 	cli del "$KEY"
-}
-
-# As a primary answers that is being replaced.
-# bats test_tags=night
-@test "--wait-replicas: an error that passes is no refusal" {
-	own_server
-	start "$RLOCKRUN" -k "$KEY" -w 5 --wait-replicas 1:4s touch ran
-	wait_until eval '[[ $(cli client list) == *" cmd=wait "* ]]'
-	cli client unblock "$(cli client list | sed -n "s/^id=\([0-9]*\) .* cmd=wait .*/\1/p")" error
-	exits_with 69 "$PID"
-	[[ ! -e ran && -z $(keys_left) ]]
-	grep -q 'not safe on ' "$ERR"
 }
 
 @test "--wait-replicas: a user without permission to wait" {

@@ -549,26 +549,6 @@ has_read() {
 	[[ ! -e ran ]]
 }
 
-# bats test_tags=night
-@test "--on-unavailable run: what was not sent when rlockrun gave up is never sent" {
-	start_proxy away hold
-	for limit in -w --server-timeout; do
-		start "$RLOCKRUN" -k "$KEY" -r "redis://127.0.0.1:$PORT" --on-unavailable run \
-			"$limit" 0.3 -- sh -c 'echo $$ >job; until [ -e done ]; do sleep 0.05; done; exit 5'
-		wait_for_file job
-		rm job
-	done
-	set_rules away
-	# The kernel asks for a connection again a second after the first time.
-	sleep 1.2
-	run ! grep EVAL away/log
-	[[ -z $(keys_left) ]]
-	touch "done"
-	for pid in "${STARTED[@]}"; do
-		exits_with 5 "$pid"
-	done
-}
-
 # --- keys that are no locks, servers that are full ------------------------------
 
 @test "a key that holds something else: 76, and it stays" {
@@ -593,18 +573,6 @@ has_read() {
 	done
 }
 
-# bats test_tags=night
-@test "a full server: a waiter waits until there is room" {
-	own_server --maxmemory-policy noeviction
-	cli config set maxmemory 1
-	start "$RLOCKRUN" -k "$KEY" --server-timeout 0.3 sh -c 'exit 6'
-	wait_for_file "$ERR"
-	grep -q OOM "$ERR"
-	sleep 0.5
-	cli config set maxmemory 0
-	exits_with 6 "$PID"
-}
-
 @test "a server that is busy with a script is waited for" {
 	own_server --busy-reply-threshold 50
 	start redis-cli -s "$SUITE_DIR/s" eval 'while true do end' 0
@@ -618,22 +586,6 @@ has_read() {
 
 busy() {
 	[[ $(cli get "$KEY" 2>&1) == BUSY* ]]
-}
-
-# bats test_tags=night
-@test "a server that is busy: -w waits, also for another db, and the right one is used" {
-	own_server --busy-reply-threshold 50
-	start_proxy proxy
-	start redis-cli -s "$SUITE_DIR/s" eval 'while true do end' 0
-	wait_until busy
-	start "$RLOCKRUN" -k "$KEY" -w 20 -r "$RLOCKRUN_REDIS?db=3" \
-		sh -c 'redis-cli -s "$0" -n 3 get "$RLOCKRUN_KEY" >owner; exit 6' "$SUITE_DIR/s"
-	wait_until has_passed proxy EVAL/acquire 2
-	cli script kill
-	exits_with 6 "$PID"
-	[[ $(<owner) =~ ^[0-9a-f-]{36}$ ]]
-	[[ -z $(keys_left) ]]
-	[[ $(cli -n 3 exists "$KEY") == 0 ]]
 }
 
 # --- no Redis server at all -----------------------------------------------------

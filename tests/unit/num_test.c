@@ -1,3 +1,4 @@
+#include "base/duration.h"
 #include "base/num.h"
 
 #include <stdlib.h>
@@ -61,18 +62,18 @@ static const struct duration_case {
     {"1.0010", 1001},
     {"1.0010000000000000000000000000000001", 1002},
     {"0.999999999999999999999999999999999d", 86400000},
-    {"3653d", NUM_DURATION_MAX_MS},
-    {"315619200", NUM_DURATION_MAX_MS},
-    {"315619200000ms", NUM_DURATION_MAX_MS},
-    {"3653.0000000001d", NUM_DURATION_TOO_LONG},
-    {"3654d", NUM_DURATION_TOO_LONG},
-    {"315619200001ms", NUM_DURATION_TOO_LONG},
-    {"9223372036854775807", NUM_DURATION_TOO_LONG},
-    {"18446744073709551616ms", NUM_DURATION_TOO_LONG},
-    {"3653d1ms", NUM_DURATION_TOO_LONG},
-    {"1ms3653d", NUM_DURATION_TOO_LONG},
-    {"3653d87672h5259600min315619200s", NUM_DURATION_TOO_LONG},
-    {"18446744073709551616d1ms", NUM_DURATION_TOO_LONG},
+    {"3653d", DURATION_MAX_MS},
+    {"315619200", DURATION_MAX_MS},
+    {"315619200000ms", DURATION_MAX_MS},
+    {"3653.0000000001d", DURATION_TOO_LONG},
+    {"3654d", DURATION_TOO_LONG},
+    {"315619200001ms", DURATION_TOO_LONG},
+    {"9223372036854775807", DURATION_TOO_LONG},
+    {"18446744073709551616ms", DURATION_TOO_LONG},
+    {"3653d1ms", DURATION_TOO_LONG},
+    {"1ms3653d", DURATION_TOO_LONG},
+    {"3653d87672h5259600min315619200s", DURATION_TOO_LONG},
+    {"18446744073709551616d1ms", DURATION_TOO_LONG},
     {"18446744073709551616d1x", UNTOUCHED},
     /* sums */
     {"1h30m", 5400000},
@@ -80,7 +81,7 @@ static const struct duration_case {
     {"30m1h", 5400000},
     {"1d2h3min4s5ms", 93784005},
     {"1.5h0.5s", 5400500},
-    {"3652d23h59m60s", NUM_DURATION_MAX_MS},
+    {"3652d23h59m60s", DURATION_MAX_MS},
     {"1h1h", UNTOUCHED},
     {"1m1min", UNTOUCHED},
     {"1h30", UNTOUCHED},
@@ -148,7 +149,7 @@ test_units(void)
 			int64_t value = UNTOUCHED;
 
 			snprintf(text, sizeof(text), "7%.*s", length, name);
-			ok(num_duration(text, &value) == 0 &&
+			ok(duration_parse(text, &value) == 0 &&
 				value == 7 * units[i].ms,
 			    "%s", text);
 			for (size_t j = 0; j < LENGTH(units); j++) {
@@ -158,7 +159,8 @@ test_units(void)
 				snprintf(text, sizeof(text), "2%.*s3%.*s",
 				    (int)strcspn(units[j].names, " "),
 				    units[j].names, length, name);
-				ok((num_duration(text, &value) == -1) == same &&
+				ok((duration_parse(text, &value) == -1) ==
+					    same &&
 					value == (same ? UNTOUCHED
 						       : 2 * units[j].ms +
 							     3 * units[i].ms),
@@ -185,7 +187,7 @@ test_duration(const struct duration_case *test)
 {
 	int64_t value = UNTOUCHED;
 	int want = test->want == UNTOUCHED ? -1 : 0;
-	int got = num_duration(test->text, &value);
+	int got = duration_parse(test->text, &value);
 
 	if (!ok(got == want && value == test->want, "duration '%s'",
 		test->text))
@@ -195,11 +197,11 @@ test_duration(const struct duration_case *test)
 static void
 test_text(int64_t ms, const char *want)
 {
-	char *text = num_duration_text(ms);
+	char *text = duration_text(ms);
 	int64_t again = UNTOUCHED;
 
 	is_text(text, want, "a duration as text");
-	ok(num_duration(text, &again) == 0 && again == ms, "  and back");
+	ok(duration_parse(text, &again) == 0 && again == ms, "  and back");
 	free(text);
 }
 

@@ -747,6 +747,18 @@ test_passwords(void)
 	test_password_sources(path);
 }
 
+static int
+print_summary(void)
+{
+	return opts_help_print(false);
+}
+
+static int
+print_help(void)
+{
+	return opts_help_print(true);
+}
+
 /* Runs print with a file as stdout; its text, to be freed. */
 static char *
 printed(int (*print)(void))
@@ -786,7 +798,7 @@ fits_columns(const char *text, const char *what)
 static void
 test_summary(void)
 {
-	char *text = printed(opts_help_print_summary);
+	char *text = printed(print_summary);
 
 	ok(fits_columns(text, "-h") <= 23, "-h and a prompt fit 24 lines");
 	ok(strstr(text, "  -w, --wait DUR ") != NULL, "-h has what is usual");
@@ -799,7 +811,7 @@ test_summary(void)
 static void
 test_help(void)
 {
-	char *text = printed(opts_help_print);
+	char *text = printed(print_help);
 
 	ok(fits_columns(text, "--help") > 80, "--help has them all");
 	ok(strstr(text, "  -w, --wait DUR ") != NULL &&
@@ -853,7 +865,7 @@ test_full_stdout(void)
 
 	fflush(stdout);
 	dup2(fd, STDOUT_FILENO);
-	got = opts_help_print();
+	got = opts_help_print(true);
 	dup2(saved, STDOUT_FILENO);
 	clearerr(stdout);
 	is_int(got, -1, "--help tells that stdout is full");

@@ -730,7 +730,7 @@ play(const struct scripted_row *row)
 	is_text(scripted.trace, row->trace, row->what);
 	if (lock.release.unrecorded)
 		snprintf(lock.why.text, sizeof(lock.why.text),
-		    "unrecorded: %.1000s", lock.why.costs);
+		    "unrecorded: %.1000s", lock.why.cost);
 	if (row->error != NULL && strstr(lock.why.text, row->error) == NULL)
 		is_text(lock.why.text, row->error, "  its error");
 	lock_fini(&lock);

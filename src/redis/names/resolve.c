@@ -21,28 +21,16 @@
 /* An answer is one write to a pipe, which is atomic up to PIPE_BUF. */
 _Static_assert(sizeof(struct resolve_answer) <= 4096, "more than PIPE_BUF");
 
-/* The name or the number of an interface. -1 with errno if there is none. */
-static int
-read_zone(const char *zone, uint32_t *scope)
-{
-	int64_t number;
-
-	*scope = if_nametoindex(zone);
-	if (*scope != 0)
-		return 0;
-	if (num_int(zone, 1, INT32_MAX, &number) == -1)
-		return -1;
-	*scope = (uint32_t)number;
-	return 0;
-}
-
+/* A zone is the name or the number of an interface. */
 static int
 read_ipv6(const char *host, int port, struct resolve_address *address)
 {
 	struct sockaddr_in6 v6 = {.sin6_family = AF_INET6,
 	    .sin6_port = htons((uint16_t)port)};
 	size_t length = strcspn(host, "%");
+	const char *zone = host[length] == '\0' ? NULL : host + length + 1;
 	char text[INET6_ADDRSTRLEN];
+	int64_t number = 0;
 
 	if (length >= sizeof(text))
 		return 0;
@@ -50,9 +38,12 @@ read_ipv6(const char *host, int port, struct resolve_address *address)
 	text[length] = '\0';
 	if (inet_pton(AF_INET6, text, &v6.sin6_addr) != 1)
 		return 0;
-	if (host[length] != '\0' &&
-	    read_zone(host + length + 1, &v6.sin6_scope_id) == -1)
-		return -1;
+	if (zone != NULL) {
+		number = if_nametoindex(zone);
+		if (number == 0 && num_int(zone, 1, INT32_MAX, &number) == -1)
+			return -1;
+	}
+	v6.sin6_scope_id = (uint32_t)number;
 	address->length = sizeof(v6);
 	memcpy(&address->addr, &v6, sizeof(v6));
 	return 1;

@@ -35,29 +35,7 @@ exec_getent(const char *host, int out, pid_t parent)
 	_exit(EXIT_NO_GETENT);
 }
 
-static bool
-has_address(const struct resolve_answer *answer,
-    const struct resolve_address *to)
-{
-	for (size_t i = 0; i < answer->count; i++)
-		if (memcmp((const char *)&answer->address[i], (const char *)to,
-			sizeof(*to)) == 0)
-			return true;
-	return false;
-}
-
 /* Each address comes once for each type of socket. */
-static void
-add_address(struct resolve_answer *answer, const char *text, int port)
-{
-	struct resolve_address to;
-
-	memset(&to, 0, sizeof(to));
-	if (answer->count < RESOLVE_MAX &&
-	    resolve_numeric(text, port, &to) == 1 && !has_address(answer, &to))
-		answer->address[answer->count++] = to;
-}
-
 static void
 read_addresses(struct resolve_answer *answer, int fd, int port)
 {
@@ -66,9 +44,20 @@ read_addresses(struct resolve_answer *answer, int fd, int port)
 
 	if (lines == NULL)
 		return;
-	while (fgets(line, sizeof(line), lines) != NULL) {
+	while (answer->count < RESOLVE_MAX &&
+	       fgets(line, sizeof(line), lines) != NULL) {
+		struct resolve_address *to = &answer->address[answer->count];
+		size_t same = 0;
+
 		line[strcspn(line, " \t\n")] = '\0';
-		add_address(answer, line, port);
+		memset(to, 0, sizeof(*to));
+		if (resolve_numeric(line, port, to) != 1)
+			continue;
+		while (memcmp((const char *)&answer->address[same],
+			   (const char *)to, sizeof(*to)) != 0)
+			same++;
+		if (same == answer->count)
+			answer->count++;
 	}
 	fclose(lines);
 }
@@ -104,24 +93,15 @@ resolve_look_up(const char *host, int port, struct resolve_answer *answer)
 }
 
 const char *
-resolve_failure(int error)
+resolve_failure(int error, const char **advice, bool *permanent)
 {
-	return error == NO_GETENT
-		   ? "a static rlockrun requires getent(1) for that, and can "
-		     "execute none of " PATH_1 ", " PATH_2 ", " PATH_3
-		   : gai_strerror(error);
-}
-
-bool
-resolve_is_permanent(int error)
-{
-	return error == NO_GETENT;
-}
-
-const char *
-resolve_advice(int error)
-{
-	return error == NO_GETENT   ? "use an address"
-	       : error == EAI_AGAIN ? RESOLVE_CHECK_DNS
-				    : "check the host name";
+	*permanent = error == NO_GETENT;
+	if (error == NO_GETENT) {
+		*advice = "use an address";
+		return "a static rlockrun requires getent(1) for that, and can "
+		       "execute none of " PATH_1 ", " PATH_2 ", " PATH_3;
+	}
+	*advice =
+	    error == EAI_AGAIN ? RESOLVE_CHECK_DNS : "check the host name";
+	return gai_strerror(error);
 }

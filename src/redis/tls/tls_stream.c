@@ -71,22 +71,6 @@ set_host(struct tls_stream *tls)
 	    TLSEXT_NAMETYPE_host_name, tls->host);
 }
 
-static int
-set_bios(struct tls_stream *tls)
-{
-	const struct library *lib = &tls->context->lib;
-
-	tls->in = lib->BIO_new(lib->BIO_s_mem());
-	tls->out = lib->BIO_new(lib->BIO_s_mem());
-	if (tls->in == NULL || tls->out == NULL) {
-		lib->BIO_free(tls->in);
-		lib->BIO_free(tls->out);
-		return 0;
-	}
-	lib->SSL_set_bio(tls->ssl, tls->in, tls->out);
-	return 1;
-}
-
 static size_t
 pending(const struct tls_stream *tls, BIO *bio)
 {
@@ -114,12 +98,20 @@ tls_stream_new(struct tls_context *context, int fd, const char *host)
 	tls->fd = fd;
 	note_host(tls, host);
 	tls->ssl = lib->SSL_new(context->ctx);
-	if (tls->ssl == NULL || set_bios(tls) != 1 || set_host(tls) != 1) {
+	tls->in = lib->BIO_new(lib->BIO_s_mem());
+	tls->out = lib->BIO_new(lib->BIO_s_mem());
+	if (tls->ssl == NULL || tls->in == NULL || tls->out == NULL) {
+		lib->BIO_free(tls->in);
+		lib->BIO_free(tls->out);
 		free_stream(tls);
 		return NULL;
 	}
+	lib->SSL_set_bio(tls->ssl, tls->in, tls->out);
 	lib->SSL_set_connect_state(tls->ssl);
-	return tls;
+	if (set_host(tls) == 1)
+		return tls;
+	free_stream(tls);
+	return NULL;
 }
 
 /* Sends what OpenSSL has written. 0, or -1 with errno. */
@@ -208,7 +200,7 @@ version_fault(const struct tls_stream *tls)
 static const char *
 alert_text(const struct tls_stream *tls, int alert)
 {
-	bool certified = tls->context->certified;
+	bool certified = tls->context->paths[TLS_CERT] != NULL;
 
 	switch (alert) {
 	case SSL_AD_PROTOCOL_VERSION:
@@ -281,9 +273,26 @@ needs_input(struct tls_stream *tls, int rc)
 	return push(tls) == -1 && errno != EAGAIN ? -1 : 0;
 }
 
-static int
-fail_handshake(struct tls_stream *tls, ssize_t got)
+int
+tls_stream_handshake(struct tls_stream *tls)
 {
+	const struct library *lib = &tls->context->lib;
+	ssize_t got = 1;
+
+	while (got > 0) {
+		int rc;
+
+		lib->ERR_clear_error();
+		rc = lib->SSL_do_handshake(tls->ssl);
+		/* Its last record goes out together with the first command. */
+		if (rc == 1) {
+			tls->open = true;
+			return 0;
+		}
+		got = needs_input(tls, rc);
+		if (got == 0)
+			got = pull(tls);
+	}
 	if (got == 0 || errno == ECONNRESET) {
 		snprintf(tls->error, sizeof(tls->error), "%s",
 		    tls->peer != PEER_SILENT
@@ -293,31 +302,6 @@ fail_handshake(struct tls_stream *tls, ssize_t got)
 		errno = ECONNRESET;
 	}
 	return -1;
-}
-
-int
-tls_stream_handshake(struct tls_stream *tls)
-{
-	const struct library *lib = &tls->context->lib;
-
-	for (;;) {
-		ssize_t got;
-		int rc;
-
-		lib->ERR_clear_error();
-		rc = lib->SSL_do_handshake(tls->ssl);
-		if (rc == 1)
-			break;
-		if (needs_input(tls, rc) == -1)
-			return fail_handshake(tls, -1);
-		tls_context_read_ca(tls->context);
-		got = pull(tls);
-		if (got <= 0)
-			return fail_handshake(tls, got);
-	}
-	/* Its last record goes out together with the first command. */
-	tls->open = true;
-	return 0;
 }
 
 /* --- reading and writing ---------------------------------------------- */
@@ -397,21 +381,11 @@ note_expiry(const struct library *lib, const X509 *certificate,
 
 /* The chain of a client begins with the certificate of the server. A function
  * for that one alone has one name in OpenSSL 1.1 and another one in 3. */
-static const X509 *
-server_certificate(const struct library *lib, const SSL *ssl)
-{
-	const OPENSSL_STACK *chain =
-	    (const OPENSSL_STACK *)lib->SSL_get_peer_cert_chain(ssl);
-
-	if (chain == NULL || lib->OPENSSL_sk_num(chain) < 1)
-		return NULL;
-	return lib->OPENSSL_sk_value(chain, 0);
-}
-
 bool
 tls_stream_describe(const struct tls_stream *tls, struct tls_session *session)
 {
 	const struct library *lib;
+	const OPENSSL_STACK *chain;
 	const char *cipher;
 
 	if (tls == NULL || !tls->open)
@@ -424,8 +398,10 @@ tls_stream_describe(const struct tls_stream *tls, struct tls_session *session)
 	    lib->SSL_get_version(tls->ssl));
 	snprintf(session->cipher, sizeof(session->cipher), "%s",
 	    cipher != NULL ? cipher : "");
-	note_expiry(lib, server_certificate(lib, tls->ssl),
-	    &session->server_expiry);
+	chain = (const OPENSSL_STACK *)lib->SSL_get_peer_cert_chain(tls->ssl);
+	if (chain != NULL && lib->OPENSSL_sk_num(chain) > 0)
+		note_expiry(lib, lib->OPENSSL_sk_value(chain, 0),
+		    &session->server_expiry);
 	note_expiry(lib, lib->SSL_get_certificate(tls->ssl),
 	    &session->own_expiry);
 	return true;
@@ -439,15 +415,16 @@ tls_stream_is_alert(const char *in, size_t length)
 }
 
 const char *
-tls_stream_error(const struct tls_stream *tls)
+tls_stream_error(const struct tls_stream *tls, int error)
 {
-	return tls->error[0] != '\0' ? tls->error : NULL;
+	return tls != NULL && tls->error[0] != '\0' ? tls->error
+						    : strerror(error);
 }
 
 bool
-tls_stream_is_permanent(const struct tls_stream *tls)
+tls_stream_is_permanent(const struct tls_stream *tls, int error)
 {
-	return tls->permanent;
+	return tls != NULL && error == EPROTO && tls->permanent;
 }
 
 void
