@@ -1,24 +1,32 @@
 # The linters, and what counts the source.
 
 FLAGS_analyze := -fanalyzer
-HEADERS := $(wildcard src/*/*.h src/*/*/*.h tests/*/*.h)
 LINTS := $(addprefix lint-,format tidy gcc clang cppcheck lua shell python man layers trusted models paths tags links spelling)
 
 lint-format:
 	$(CLANG_FORMAT) --dry-run -Werror $(wildcard src/*/*.[ch] src/*/*/*.[ch] tests/*/*.[ch])
-lint-tidy: $(ALL_SRC:%=build/tidy/%)
-build/tidy/src/%.c: src/%.c $(HEADERS) .clang-tidy
+# Each file once, and again when it or a header that it includes has changed.
+lint-tidy: $(ALL_SRC:%.c=build/tidy/%.ok)
+build/tidy/%.ok: %.c .clang-tidy
 	@mkdir -p $(@D)
+	@$(CLANG) -MM -MP -MT $@ -MF $(@:.ok=.d) $(DIALECT) $<
 	@$(CLANG_TIDY) --quiet $< -- $(DIALECT) >$@.log 2>&1 || { cat $@.log; exit 1; }
 	@touch $@
+ifneq ($(filter lint%,$(MAKECMDGOALS)),)
+-include $(ALL_SRC:%.c=build/tidy/%.d)
+endif
+# What a compiler warns of at -O2, each build shows with WERROR=1. The analyzer sees the
+# same at -O1, for two thirds of the time, and clang warns before it optimizes.
 lint-gcc:
-	$(MAKE) VARIANT=analyze CC=gcc WERROR=1 objects
+	$(MAKE) VARIANT=analyze CC=gcc WERROR=1 CFLAGS=-O1 objects
 lint-clang:
-	$(MAKE) VARIANT=clang CC=$(CLANG) WERROR=1 objects
+	$(MAKE) VARIANT=clang CC=$(CLANG) WERROR=1 CFLAGS=-O0 objects
 objects: $(OBJ) $(ALL_SRC:%.c=$(B)/%.o) $(UNIT:%=%.o) $(FUZZ:%=%.o)
 lint-cppcheck:
-	cppcheck --quiet --error-exitcode=1 --std=c11 --inline-suppr -D_GNU_SOURCE \
-	    -D__linux__ --enable=warning,performance,portability -Isrc src
+	@mkdir -p build/cppcheck
+	cppcheck --quiet --cppcheck-build-dir=build/cppcheck --error-exitcode=1 --std=c11 \
+	    --inline-suppr -D_GNU_SOURCE -D__linux__ \
+	    --enable=warning,performance,portability -Isrc src
 lint-lua: $(SCRIPTS).c
 	@tests/lint/scripts $(SCRIPTS)
 	luac5.1 -p $(SCRIPTS)/*.lua

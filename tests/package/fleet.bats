@@ -78,7 +78,7 @@ mask_host() {
 }
 
 @test "a fleet in fifteen minutes: the options of its crontab are valid" {
-	options=$(sed -nE 's/^[0-9].* rlockrun (--cron .*) -- .*/\1/p' "$PAGE")
-	[[ $options ]]
-	eval "run -0 $RLOCKRUN $options --show-config"
+	cron_options=$(sed -nE 's/^[0-9].* rlockrun (--cron .*) -- .*/\1/p' "$PAGE")
+	[[ $cron_options ]]
+	eval "run -0 $RLOCKRUN $cron_options --show-config"
 }

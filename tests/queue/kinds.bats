@@ -20,6 +20,23 @@ teardown() {
 
 # --- order ------------------------------------------------------------------------
 
+@test "a newcomer does not overtake a writer or a permit before it" {
+	holds R1 -s
+	enqueue W
+	run -75 rl -n -s touch ran
+	[[ $output == "rlockrun: \"$KEY\" is held shared by "*" ago, and others are queued; command not started" ]]
+	enqueue R2 -s
+	wait_until grep -q ' ago, and others are queued; waiting, position 2 in the queue$' "$ERR"
+	heartbeats_pass
+	[[ ! -e R2.started && ! -e W.started ]]
+	touch go.R1
+	wait_for_file W.started
+	[[ ! -e R2.started ]]
+	touch go
+	all_end_well
+	[[ $(order) == "R1 W R2" && ! -e ran ]]
+}
+
 @test "a writer among readers that keep coming gets its turn" {
 	cat >stream <<-'END'
 		n=0
