@@ -107,7 +107,7 @@ OBJ := $(SRC:%.c=$(B)/%.o) $(SCRIPTS).o
 # Our own sub-makes use all cores unless the user said how many.
 PARALLEL = --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$$(nproc))
 
-all: $(B)/rlockrun ## build build/release/rlockrun (HIREDIS=shared|static TLS=loaded|linked)
+all: $(B)/rlockrun ## build build/release/rlockrun (default)
 
 static: libraries ## build build/static/rlockrun, which runs on any Linux (ARCH=arm64...)
 	@$(MAKE) $(PARALLEL) -s VARIANT=static all
@@ -202,7 +202,7 @@ include tests/tests.mk tests/lint/lint.mk packaging/release.mk
 help: ## these targets
 	@$(call list,Makefile)
 	@echo
-	@echo '  Variables: PREFIX DESTDIR CC CFLAGS LDFLAGS WERROR=1 HIREDIS=static|shared'
+	@echo '  Variables: PREFIX DESTDIR CC CFLAGS LDFLAGS WERROR=1 HIREDIS=static|shared TLS=loaded|linked'
 	@echo '  Sanitizers, chaos, mutants, fuzzing, figures, packages, releases: make help-all'
 
 help-all: ## all targets

@@ -2,6 +2,7 @@
 
 SANITIZE := -fno-omit-frame-pointer -fno-sanitize-recover=all -fsanitize=address,undefined
 FLAGS_asan := $(SANITIZE)
+FLAGS_tsan := -fno-omit-frame-pointer -fsanitize=thread
 FLAGS_fuzz := $(SANITIZE),fuzzer-no-link
 # The counters are memory shared with the file, so a process that is killed counts.
 COVERED := -fprofile-instr-generate=$(CURDIR)/$(B)/raw/%m%c.profraw
@@ -10,6 +11,7 @@ LINK_coverage := $(COVERED)
 # Each call in the source is one in the program, to which it returns.
 FLAGS_faults := -fno-inline -fno-optimize-sibling-calls
 LINK_asan := $(SANITIZE)
+LINK_tsan := -fsanitize=thread
 LINK_fuzz := $(SANITIZE),fuzzer
 
 SIM_LUA = $(eval SIM_LUA := $$(firstword $$(foreach name,luajit lua5.1 lua-5.1,$$(shell \
@@ -69,6 +71,11 @@ check-asan: ## check with address and undefined behaviour sanitizers (clang)
 	@packaging/deps.sh check fuzz
 	@$(MAKE) --no-print-directory VARIANT=asan CC=$(CLANG) check
 
+check-tsan: ## the thread that writes files, with the thread sanitizer (clang)
+	@packaging/deps.sh check fuzz
+	@TESTS='tests/unit/writer_test.c tests/cli/log.bats tests/cli/metrics.bats' \
+	    $(MAKE) --no-print-directory VARIANT=tsan CC=$(CLANG) check
+
 check-valgrind: ## unit tests and a choice of tests of the suites, under valgrind
 	@packaging/deps.sh check valgrind
 	@$(MAKE) $(PARALLEL) -s VARIANT=valgrind valgrind-run
@@ -109,7 +116,7 @@ unit: $(UNIT)
 helpers: $(HELPERS)
 
 # Whole runs in virtual time: the program, in which the linker replaces what has to do
-# with time, chance, connections and signals (tests/sim/kernel.c), and the guard.
+# with time, chance, connections, signals and threads (tests/sim/kernel.c), and the guard.
 SIM_WRAPS := clock_arm clock_epoch clock_gettime clock_now clock_now_us clock_timer close dup2 \
 	events_emit exit file_write gethostname getpid getrandom getuid isatty poll_wait prctl \
 	signals_die signals_init signals_next socket_address socket_close socket_connect \
@@ -233,6 +240,7 @@ $(B)/bench/%: tests/bench/%.c
 # Of the suites: sanitizers and counters are for the program.
 $(B)/helpers/%: FLAGS_$(VARIANT) =
 $(B)/helpers/%: LINK_asan =
+$(B)/helpers/%: LINK_tsan =
 $(B)/helpers/%: LINK_coverage =
 $(B)/helpers/%: tests/helpers/%.c
 	@mkdir -p $(@D)
@@ -262,7 +270,7 @@ model: ## check the models of queue and guard (spin; QUICK=1)
 	@packaging/deps.sh model
 	@tests/model/run build/model
 
-.PHONY: check-asan check-valgrind valgrind-run coverage check-static unit helpers sim tables \
+.PHONY: check-asan check-tsan check-valgrind valgrind-run coverage check-static unit helpers sim tables \
 	sim-selftest differential check-matrix check-machines check-packages night fuzz fuzz-run \
 	fuzz-merge fuzz-merge-run faults faults-selftest mutants bench bench-plot chaos soak \
 	soak-selftest model $(FUZZ:%=%.run) $(FUZZ:%=%.merge)

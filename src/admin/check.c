@@ -70,7 +70,7 @@ static char *
 describe_lock(const struct look *look, enum look_due due,
     const struct look_run *failed)
 {
-	const struct look_success *success = &look->success;
+	const struct look_run *success = &look->success;
 	bool known = success->end_ms > 0, overdue = due == LOOK_DUE_OVERDUE;
 	bool unknown = due == LOOK_DUE_UNKNOWN;
 	char *end = failed != NULL ? describe_end(look, failed) : NULL;
@@ -82,7 +82,7 @@ describe_lock(const struct look *look, enum look_due due,
 	moment_describe_age(look->expect_ms, every, sizeof(every));
 	text = mem_printf("%s%s%s%s%s%s%s%s%s%s%s",
 	    known ? "last success " : "no success is known", ago,
-	    known ? " on " : "", success->host,
+	    known ? " on " : "", known ? success->who.host : "",
 	    !known && unknown ? ", and the time from which one is due lies in "
 				"the future"
 			      : "",

@@ -197,7 +197,7 @@ put_notes(struct row *row, const struct look *look)
 static void
 put_history(struct row *row, const struct look *look)
 {
-	const struct look_success *success = &look->success;
+	const struct look_run *success = &look->success;
 
 	if (look->last.exists)
 		lock_row_put_run(row, "last_run", &look->last, look->now_ms);
@@ -206,7 +206,7 @@ put_history(struct row *row, const struct look *look)
 	if (success->end_ms > 0) {
 		row_open(row, "last_success", '{');
 		row_number(row, NULL, "end_ms", true, success->end_ms);
-		row_string(row, "host", success->host);
+		row_string(row, "host", success->who.host);
 		row_digits(row, NULL, "fence", success->fence);
 		row_close(row, '}');
 	} else {

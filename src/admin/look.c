@@ -328,7 +328,7 @@ print_last_run(const struct look *look)
 static void
 print_expected(const struct look *look)
 {
-	const struct look_success *success = &look->success;
+	const struct look_run *success = &look->success;
 	bool ahead = look_is_ahead(success->end_ms, look->now_ms);
 	char end[32], ago[64], every[32], late[32];
 	int64_t overdue_ms;
@@ -340,7 +340,7 @@ print_expected(const struct look *look)
 		    sizeof(end));
 		look_describe_ago(success->end_ms, look->now_ms, ago,
 		    sizeof(ago));
-		print_line("success:", "%s at %s, %s%s", success->host, end,
+		print_line("success:", "%s at %s, %s%s", success->who.host, end,
 		    ago, ahead ? " by the clock of the server" : "");
 	}
 	if (look->expect_ms == 0)

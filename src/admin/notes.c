@@ -10,7 +10,7 @@
 #include "base/template.h"
 #include "sink/holder_text.h"
 
-enum { TEXT_SIZE = 4096, WORD_SIZE = 1280 };
+enum { TEXT_SIZE = 4096, WORD_SIZE = 1280, LABEL_SIZE = 512 };
 
 /* --- the sentences -------------------------------------------------------- */
 
@@ -88,7 +88,7 @@ word_of(void *arg, const char *word, bool *many)
 	if (strcmp(word, "success") == 0)
 		return by->host;
 	if (strcmp(word, "label") == 0 && *who->label != '\0')
-		escape_quote(who->label, room, 2 * LIMIT_LABEL);
+		escape_quote(who->label, room, LABEL_SIZE);
 	else if (strcmp(word, "at") == 0)
 		moment_describe_time(note->at_ms - now_ms, room, WORD_SIZE);
 	else if (strcmp(word, "since") == 0 && note->by_at_ms == 0)

@@ -263,24 +263,6 @@ take_runs(struct cursor *values, struct look *look)
 		look->last = look->runs[0];
 }
 
-static void
-read_success(struct look *look, const char *text)
-{
-	struct record_words words = {text};
-	struct look_run run = {.exists = true};
-
-	look->success.end_ms = record_time(&words, look->now_ms);
-	read_grant(&words, &run, look->now_ms);
-	check_number(look, *text == '\0' || look->success.end_ms != 0,
-	    "the last success");
-	if (look->success.end_ms == 0)
-		return;
-	snprintf(look->success.host, sizeof(look->success.host), "%s",
-	    run.who.host);
-	snprintf(look->success.fence, sizeof(look->success.fence), "%s",
-	    run.fence);
-}
-
 /* Whom a note names behind the '|': by what its reason has there. */
 static void
 read_noted(struct look_note *note, const char *text, int64_t now_ms)
@@ -345,7 +327,8 @@ add_note(struct look *look, enum look_noted what, const char *text)
 static void
 take_known(struct cursor *values, struct look *look)
 {
-	const char *fence = cursor_text(values, LIMIT_ENTRY), *period, *entry;
+	const char *fence = cursor_text(values, LIMIT_ENTRY);
+	const char *success, *period, *entry;
 	struct record_words words = {fence};
 	int64_t ms;
 	bool holds;
@@ -354,7 +337,11 @@ take_known(struct cursor *values, struct look *look)
 	if (*fence != '\0')
 		read_fence(&words, look->fence);
 	check_number(look, *fence == '\0' || *look->fence != '\0', "the fence");
-	read_success(look, cursor_text(values, LIMIT_ENTRY));
+	words.at = success = cursor_text(values, LIMIT_ENTRY);
+	look->success.end_ms = record_time(&words, look->now_ms);
+	read_grant(&words, &look->success, look->now_ms);
+	check_number(look, *success == '\0' || look->success.end_ms != 0,
+	    "the last success");
 	words.at = period = cursor_text(values, LIMIT_ENTRY);
 	ms = record_number(&words, LIMIT_AGE_MS);
 	look->expect_ms = ms > 0 ? ms : 0;

@@ -47,12 +47,6 @@ struct look_run {
 	char fence[LOOK_FENCE_SIZE]; /* decimal, or empty */
 };
 
-struct look_success {
-	char host[256];
-	int64_t end_ms; /* 0: none is known */
-	char fence[LOOK_FENCE_SIZE];
-};
-
 /* What has happened to a lock beside its runs, once each: a run was skipped for
  * that reason, or somebody has acted on the lock. In the order of look.lua. */
 enum look_noted {
@@ -104,7 +98,7 @@ struct look {
 	size_t run_count;
 	int64_t expect_ms;	 /* a success is due so often; 0: not stated */
 	int64_t expect_since_ms; /* first stated then; 0: not known */
-	struct look_success success;
+	struct look_run success; /* the last; its end is 0: none is known */
 	struct look_note *notes; /* the newest first */
 	size_t note_count;
 	bool has_info; /* :i is there */

@@ -217,8 +217,7 @@ look_at_page(struct search *search)
 	struct search_item items[ENQUIRY_AT_ONCE];
 	size_t count = 0;
 
-	for (char **found = search->found; *found != NULL && !search->enough;
-	     found++) {
+	for (char **found = search->found; *found != NULL; found++) {
 		char helper = (*found)[strlen(*found) - 1];
 		char *key = find_lock(search, *found);
 
@@ -235,6 +234,8 @@ look_at_page(struct search *search)
 			if (!look_at_all(items, count))
 				return false;
 			count = 0;
+			if (search->enough)
+				break;
 		}
 	}
 	return true;
@@ -254,31 +255,35 @@ read_page(void *arg, const struct value *value)
 }
 
 static int
-search_server(struct search *search)
+search_page(struct search *search)
 {
 	bool may_be_free = search->client->opts->all || search->on_key != NULL;
 	const char *pattern = may_be_free ? "*:rlk*:[iqr]" : "*:rlk*:[iq]";
+	const char *argv[] = {"SCAN", search->cursor, "MATCH", pattern, "COUNT",
+	    PAGE, NULL};
+	bool found = client_ask(search->client, NULL, argv, read_page, search);
+
+	found = found && look_at_page(search);
+	for (char **key = search->found; key != NULL && *key != NULL; key++)
+		free(*key);
+	free(search->found);
+	search->found = NULL;
+	if (!found)
+		return client_report_failure(search->client);
+	return search->on_page != NULL ? search->on_page(search->arg)
+				       : EXITCODE_OK;
+}
+
+static int
+search_server(struct search *search)
+{
 	int result;
 
 	search->cursor = mem_strdup("0");
-	do {
-		const char *argv[] = {"SCAN", search->cursor, "MATCH", pattern,
-		    "COUNT", PAGE, NULL};
-		bool found =
-		    client_ask(search->client, NULL, argv, read_page, search) &&
-		    look_at_page(search);
-
-		for (char **key = search->found; key != NULL && *key != NULL;
-		     key++)
-			free(*key);
-		free(search->found);
-		search->found = NULL;
-		result = !found ? client_report_failure(search->client)
-			 : search->on_page != NULL
-			     ? search->on_page(search->arg)
-			     : EXITCODE_OK;
-	} while (result == EXITCODE_OK && strcmp(search->cursor, "0") != 0 &&
-		 !search->enough);
+	do
+		result = search_page(search);
+	while (result == EXITCODE_OK && strcmp(search->cursor, "0") != 0 &&
+	       !search->enough);
 	free(search->cursor);
 	return result;
 }

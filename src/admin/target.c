@@ -152,7 +152,6 @@ void
 target_ask(struct request *request, struct target *target)
 {
 	struct claim *claim = &target->claim;
-
 	const char *token =
 	    *target->other != '\0' ? target->other : claim->token;
 
@@ -178,10 +177,13 @@ target_ask(struct request *request, struct target *target)
 		request_release(request, claim,
 		    &(struct request_end){.run.status = REQUEST_NO_JOB});
 		break;
-	default:
+	case TARGET_NOTIFY:
 		request_ring(request, &claim->keys, &target->head, 1);
 		if (request->argc == 0)
 			log_die(EXITCODE_RESOURCE, "out of memory");
+		break;
+	case TARGET_PAUSED:
+	case TARGET_OUT:
 		break;
 	}
 }
@@ -200,8 +202,13 @@ target_read(void *arg, const struct value *value)
 		return read_mark(target, value);
 	case TARGET_LEAVE:
 		return read_left(target, value);
-	default:
+	case TARGET_NOTIFY:
 		target->state = TARGET_OUT;
 		return 0;
+	case TARGET_NOTE:
+	case TARGET_PAUSED:
+	case TARGET_OUT:
+		break;
 	}
+	return -1;
 }

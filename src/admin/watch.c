@@ -141,7 +141,7 @@ read_list(struct view *view)
 }
 
 static void
-put_line(size_t row, const char *text, size_t columns)
+draw_line(size_t row, const char *text, size_t columns)
 {
 	char piece[ESCAPE_SIZE];
 
@@ -180,9 +180,9 @@ draw(const struct view *view)
 	moment_describe_time(view->known_at - clock_now(), at, sizeof(at));
 	snprintf(head, sizeof(head), "%s %s  %s", count, at,
 	    *why != '\0' ? why : list->place);
-	put_line(row++, head, columns);
+	draw_line(row++, head, columns);
 	for (; *line != '\0' && row <= rows; line += strcspn(line, "\n") + 1)
-		put_line(row++, line, columns);
+		draw_line(row++, line, columns);
 	if (row <= rows)
 		printf("\033[%zu;1H\033[J", row);
 	return fflush(stdout) == 0;

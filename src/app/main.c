@@ -105,28 +105,17 @@ set_tls(struct program *self)
 	}
 }
 
-static client_command *
-command_of(const struct opts *opts)
-{
-	switch (opts->action) {
-	case OPTS_STATUS:
-		return status_show;
-	case OPTS_LIST:
-		return opts->watch_ms > 0 ? watch_show : list_show;
-	case OPTS_HISTORY:
-		return history_show;
-	case OPTS_CHECK:
-		return check_show;
-	case OPTS_HOLD:
-		return hold_extend;
-	case OPTS_PAUSE:
-		return pause_locks;
-	case OPTS_RESUME:
-		return resume_locks;
-	default:
-		return force_release;
-	}
-}
+/* Of the actions that visit each server; --list --watch has another one. */
+static client_command *const commands[] = {
+    [OPTS_STATUS] = status_show,
+    [OPTS_LIST] = list_show,
+    [OPTS_HISTORY] = history_show,
+    [OPTS_CHECK] = check_show,
+    [OPTS_FORCE_RELEASE] = force_release,
+    [OPTS_HOLD] = hold_extend,
+    [OPTS_PAUSE] = pause_locks,
+    [OPTS_RESUME] = resume_locks,
+};
 
 static void
 on_not_reread(void *arg, const char *why)
@@ -166,12 +155,10 @@ act(struct program *self)
 	if (loop_init(&loop) == -1)
 		log_die(EXITCODE_RESOURCE, "cannot wait for events");
 	if (context != NULL && opts->server_count == 1 &&
-	    !tls_context_may_block(context)) {
+	    !tls_context_may_block(context))
 		tls_context_begin(context, &loop);
-	} else if (context != NULL) {
+	else if (context != NULL)
 		tls_context_load(context);
-		tls_context_read_ca(context);
-	}
 	events_open(&self->events, sinks, opts, &loop, &self->writer);
 	if (opts->action == OPTS_RUN ||
 	    (opts->action == OPTS_HOLD && opts->token == NULL)) {
@@ -184,7 +171,7 @@ act(struct program *self)
 		result = doctor(opts, &loop);
 	} else {
 		result = client_visit_servers(opts, &loop, &self->events,
-		    command_of(opts));
+		    opts->watch_ms > 0 ? watch_show : commands[opts->action]);
 	}
 	events_close(&self->events);
 	loop_fini(&loop);
@@ -194,11 +181,12 @@ act(struct program *self)
 /* Nobody but root may read our memory or trace us, and we leave no core: there
  * may be a password. A limit on cores would reach the job, and not a
  * core_pattern that is a pipe. What we fork inherits it, and executing the job
- * ends it. See acquire for who may be read, and the guard for who never is. */
+ * ends it. See act for who may be read, and the guard for who never is. */
 static __attribute__((noinline)) int
 run_program(int argc, char **argv)
 {
 	struct program self = {.dumpable = prctl(PR_GET_DUMPABLE) == 1};
+	enum opts_action action;
 	int result;
 
 	prctl(PR_SET_DUMPABLE, 0);
@@ -213,17 +201,11 @@ run_program(int argc, char **argv)
 	if (self.tls_context != NULL)
 		report_failures(tls_context_reread(self.tls_context),
 		    &self.events);
-	switch (self.opts.action) {
-	case OPTS_HELP:
-	case OPTS_VERSION:
-	case OPTS_DUMP:
-	case OPTS_SHOW_CONFIG:
-		result = print_text(&self.opts);
-		break;
-	default:
-		result = act(&self);
-		break;
-	}
+	action = self.opts.action;
+	result = action == OPTS_HELP || action == OPTS_VERSION ||
+			 action == OPTS_DUMP || action == OPTS_SHOW_CONFIG
+		     ? print_text(&self.opts)
+		     : act(&self);
 	tls_context_free(self.tls_context);
 	opts_fini(&self.opts);
 	if (result < 0)

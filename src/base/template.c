@@ -10,7 +10,7 @@ template_fill(const char *template, template_value *value, void *arg,
     char *text, size_t size)
 {
 	size_t length = 0, part = 0;
-	bool unknown = false, many = false, chooses = false;
+	bool unknown = false, many = false, chooses = false, skips = false;
 
 	text[0] = '\0';
 	for (const char *at = template; *at != '\0'; at++) {
@@ -20,31 +20,30 @@ template_fill(const char *template, template_value *value, void *arg,
 		if (*at == '[') {
 			part = length;
 			unknown = false;
-			continue;
-		}
-		if (*at == ']') {
+		} else if (*at == ']') {
 			length = unknown ? part : length;
 			text[length] = '\0';
-			continue;
-		}
-		/* On to the word that is meant, or past the other one. */
-		if (*at == '<' || (chooses && (*at == '|' || *at == '>'))) {
-			if (*at == '|' || (*at == '<' && many))
-				at = strchr(at, *at == '<' ? '|' : '>');
-			chooses = *at != '>';
-			continue;
-		}
-		if (*at == '{') {
-			size_t count = strcspn(++at, "}");
+		} else if (*at == '<') {
+			chooses = true;
+			skips = many;
+		} else if (chooses && *at == '|') {
+			skips = !skips;
+		} else if (chooses && *at == '>') {
+			chooses = skips = false;
+		} else if (!skips) {
+			if (*at == '{') {
+				size_t count = strcspn(++at, "}");
 
-			snprintf(word, sizeof(word), "%.*s", (int)count, at);
-			many = true;
-			piece = value(arg, word, &many);
-			unknown = unknown || *piece == '\0';
-			many = many && strcmp(piece, "1") != 0;
-			at += count;
+				snprintf(word, sizeof(word), "%.*s", (int)count,
+				    at);
+				many = true;
+				piece = value(arg, word, &many);
+				unknown = unknown || *piece == '\0';
+				many = many && strcmp(piece, "1") != 0;
+				at += count;
+			}
+			snprintf(text + length, size - length, "%s", piece);
+			length += strlen(text + length);
 		}
-		snprintf(text + length, size - length, "%s", piece);
-		length += strlen(text + length);
 	}
 }

@@ -17,6 +17,9 @@
 #include "redis/info.h"
 #include "redis/reply.h"
 
+_Static_assert((int)NEEDS_COMMANDS <= (int)VISIT_QUESTIONS,
+    "all are asked at once");
+
 #define IN_SCRIPT "EVAL|return redis.call(unpack(ARGV))|1|" VISIT_KEY "|"
 
 enum access {

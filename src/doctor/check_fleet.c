@@ -135,7 +135,6 @@ add_known_replicas(struct visit *pattern, const struct value *list)
 
 	if (!value_count(list, &count))
 		return;
-	pattern->has_sentinels = true;
 	known = mem_realloc(pattern->known,
 	    (pattern->known_count + count + 1) * sizeof(*known));
 	pattern->known = known;
@@ -219,16 +218,6 @@ check_fleet_sentinels(struct visit *pattern, const struct endpoint *endpoint)
 
 /* --- several servers -------------------------------------------------- */
 
-struct fleet {
-	struct identity *list;
-	size_t count;
-	const struct opts *opts;
-	struct findings *findings;
-	/* Without those that are the same or abstain there is a majority: an
-	 * error is only a warning then. */
-	bool is_enough;
-};
-
 /* Whether they have the same value. */
 static bool
 share(const struct identity *a, const struct identity *b, const char *name)
@@ -248,25 +237,26 @@ abstains_for_ms(const struct identity *one, const struct opts *opts)
 	return uptime_s < 0 || left_ms <= 0 ? 0 : left_ms;
 }
 
-/* Of those that reply, each one once, without those that abstain. */
+/* Whether those that reply, each one once, without those that abstain, are
+ * enough. */
 static bool
-have_majority(const struct fleet *fleet)
+have_majority(const struct identity *list, size_t count,
+    const struct opts *opts)
 {
 	size_t votes = 0;
 
-	for (size_t i = 0; i < fleet->count; i++) {
-		const struct identity *one = &fleet->list[i];
+	for (size_t i = 0; i < count; i++) {
 		size_t j = 0;
 
-		while (j < i && !share(&fleet->list[j], one, "run_id"))
+		while (j < i && !share(&list[j], &list[i], "run_id"))
 			j++;
-		votes += j == i && abstains_for_ms(one, fleet->opts) == 0;
+		votes += j == i && abstains_for_ms(&list[i], opts) == 0;
 	}
-	return votes >= votes_majority(fleet->opts->server_count);
+	return votes >= votes_majority(opts->server_count);
 }
 
 static void
-judge_pair(const struct fleet *fleet, const struct identity *a,
+judge_pair(struct findings *findings, const struct identity *a,
     const struct identity *b)
 {
 	int64_t apart_us = llabs(a->clock.us - b->clock.us);
@@ -276,13 +266,13 @@ judge_pair(const struct fleet *fleet, const struct identity *a,
 	info_text(a->facts, "server", one, sizeof(one));
 	info_text(b->facts, "server", other, sizeof(other));
 	rows_put(&facts, "a:%s\nb:%s\n", one, other);
-	rows_put_flag(&facts, "enough", fleet->is_enough);
+	rows_put_flag(&facts, "enough", info_is(a->facts, "enough", "1"));
 	rows_put_flag(&facts, "same", share(a, b, "run_id"));
 	rows_put_flag(&facts, "together", share(a, b, "address"));
 	if (a->clock.is_known && b->clock.is_known &&
 	    apart_us > CHECK_FAR_US + doubt_us)
 		rows_put(&facts, "apart:%.1f\n", (double)apart_us / 1e6);
-	rows_judge("pair", facts, fleet->findings);
+	rows_judge("pair", facts, findings);
 	free(facts);
 }
 
@@ -290,17 +280,14 @@ void
 check_fleet_servers(struct identity *identities, size_t count,
     const struct opts *opts, struct findings *findings)
 {
-	struct fleet fleet = {.list = identities,
-	    .count = count,
-	    .opts = opts,
-	    .findings = findings};
+	/* An error is only a warning then. */
+	bool is_enough = have_majority(identities, count, opts);
 	size_t all = opts->server_count, before;
 	char *facts = NULL;
 
 	if (all < 2)
 		return;
 	findings->subject = "all servers";
-	fleet.is_enough = have_majority(&fleet);
 	rows_put(&facts, "servers:%zu\nspare:%zu\n", all, (all - 1) / 2);
 	rows_put_flag(&facts, "odd", all % 2 != 0);
 	rows_judge("majority", facts, findings);
@@ -310,7 +297,7 @@ check_fleet_servers(struct identity *identities, size_t count,
 		int64_t left_ms = abstains_for_ms(one, opts);
 
 		rows_put_flag(&one->facts, "time", one->clock.is_known);
-		rows_put_flag(&one->facts, "enough", fleet.is_enough);
+		rows_put_flag(&one->facts, "enough", is_enough);
 		if (left_ms > 0)
 			rows_put(&one->facts, "abstains_s:%" PRId64 "\n",
 			    (left_ms + 999) / 1000);
@@ -318,7 +305,7 @@ check_fleet_servers(struct identity *identities, size_t count,
 	}
 	for (size_t i = 0; i < count; i++)
 		for (size_t j = 0; j < i; j++)
-			judge_pair(&fleet, &identities[j], &identities[i]);
+			judge_pair(findings, &identities[j], &identities[i]);
 	for (size_t i = 0; i < count; i++)
 		rows_judge("voter age", identities[i].facts, findings);
 	/* What a server does not say is not as it should be, either. */

@@ -146,47 +146,23 @@ put_suspension(char **facts)
 		rows_put(facts, "asleep:%" PRId64 "\n", asleep_s);
 }
 
-/* --- logs and metrics: NULL, or the reason why they are not written --- */
+/* --- logs and metrics --------------------------------------------------- */
 
+/* Why what is of that type cannot be used so, or NULL. */
 static const char *
-deny(const char *path, int mode)
+deny(const char *path, mode_t type, int mode)
 {
+	struct stat file;
+
+	if (stat(path, &file) == -1)
+		return strerror(errno);
+	if ((file.st_mode & S_IFMT) != type)
+		return type == S_IFREG	  ? "not a regular file"
+		       : type == S_IFSOCK ? "not a socket"
+					  : strerror(ENOTDIR);
 	return faccessat(AT_FDCWD, path, mode, AT_EACCESS) == 0
 		   ? NULL
 		   : strerror(errno);
-}
-
-/* A file that is not there yet is created. */
-static const char *
-deny_file(const char *path)
-{
-	struct stat file;
-	const char *why;
-	char *copy;
-
-	if (stat(path, &file) == 0)
-		return S_ISREG(file.st_mode) ? deny(path, W_OK)
-					     : "not a regular file";
-	if (errno != ENOENT)
-		return strerror(errno);
-	copy = mem_strdup(path);
-	why = deny(dirname(copy), W_OK | X_OK);
-	free(copy);
-	return why;
-}
-
-static const char *
-deny_folder(const char *path)
-{
-	struct stat folder;
-
-	if (lstat(path, &folder) == -1)
-		return strerror(errno);
-	if (S_ISLNK(folder.st_mode))
-		return "it is a link";
-	if (!S_ISDIR(folder.st_mode))
-		return strerror(ENOTDIR);
-	return deny(path, W_OK | X_OK);
 }
 
 static void
@@ -202,15 +178,33 @@ judge_place(struct findings *findings, const char *what, const char *path,
 	free(facts);
 }
 
+/* A file that is not there yet is created. */
+static void
+judge_log(struct findings *findings, const char *log)
+{
+	struct stat file;
+	char *copy = mem_strdup(log);
+
+	if (strcmp(log, "syslog") == 0)
+		judge_place(findings, "log", SYSLOG_PATH,
+		    deny(SYSLOG_PATH, S_IFSOCK, F_OK));
+	else if (stat(log, &file) == 0 || errno != ENOENT)
+		judge_place(findings, "log", log, deny(log, S_IFREG, W_OK));
+	else
+		judge_place(findings, "log", log,
+		    deny(dirname(copy), S_IFDIR, W_OK | X_OK));
+	free(copy);
+}
+
 /* ---------------------------------------------------------------------- */
 
 void
 check_host(struct findings *findings, const struct opts *opts)
 {
-	const char *log = opts->log_to, *metrics = opts->metrics_folder;
-	char *facts = NULL;
+	const char *metrics = opts->metrics_folder;
 	struct utsname kernel;
-	struct stat file;
+	struct stat folder;
+	char *facts = NULL;
 
 	findings->subject = "this host";
 	if (uname(&kernel) == 0)
@@ -221,13 +215,13 @@ check_host(struct findings *findings, const struct opts *opts)
 	put_suspension(&facts);
 	rows_judge("host", facts, findings);
 	free(facts);
-	if (log != NULL && strcmp(log, "syslog") == 0)
-		judge_place(findings, "log", SYSLOG_PATH,
-		    stat(SYSLOG_PATH, &file) == -1 ? strerror(errno)
-		    : S_ISSOCK(file.st_mode)	   ? NULL
-						   : "not a socket");
-	else if (log != NULL)
-		judge_place(findings, "log", log, deny_file(log));
-	if (*metrics != '\0')
-		judge_place(findings, "metrics", metrics, deny_folder(metrics));
+	if (opts->log_to != NULL)
+		judge_log(findings, opts->log_to);
+	if (*metrics == '\0')
+		return;
+	if (lstat(metrics, &folder) == 0 && S_ISLNK(folder.st_mode))
+		judge_place(findings, "metrics", metrics, "it is a link");
+	else
+		judge_place(findings, "metrics", metrics,
+		    deny(metrics, S_IFDIR, W_OK | X_OK));
 }

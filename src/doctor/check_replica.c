@@ -129,7 +129,7 @@ is_known(const struct visit *primary, const struct replica *replica)
 			!is_number(replica->node.host)))
 			return true;
 	}
-	return !primary->has_sentinels;
+	return primary->known == NULL;
 }
 
 /* Whether those that confirm a lock are those that may be promoted: if all of

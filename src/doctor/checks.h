@@ -1,7 +1,7 @@
-/* What --doctor examines. Each check adds rows to the findings; all of them die
- * when memory is out. Those that ask a server return false when it has refused
- * access or does not reply: that has been added, and there is no point in
- * asking for more. */
+/* What --doctor examines. Each check puts facts, has them judged by rows, and
+ * so adds findings; all of them die when memory is out. Those that ask a server
+ * return false when it has refused access or does not reply: that has been
+ * added, and there is no point in asking for more. */
 #ifndef CHECKS_H
 #define CHECKS_H
 
@@ -42,10 +42,8 @@ void check_contact_note(struct clock *clock, int64_t sent_us, int64_t took_us,
 
 /* --- check_server.c: what a server says of itself ----------------------- */
 
-/* By INFO and CONFIG GET: version, eviction, persistence, replicas and
- * clients. Fills in the identity. Also false
- * when the server serves nobody now.
- */
+/* By INFO and CONFIG GET: version, eviction, persistence, replicas and clients.
+ * Fills in the identity. Also false when the server serves nobody now. */
 bool check_server(struct visit *visit);
 /* Adds what it says to the facts. */
 bool check_server_ask(struct visit *visit);

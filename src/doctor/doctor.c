@@ -19,13 +19,6 @@ struct doctor {
 	struct visit visit; /* the present one */
 };
 
-static void
-print_new(struct doctor *doctor)
-{
-	if (!doctor->opts->json)
-		findings_print_new(&doctor->findings);
-}
-
 /* --- servers ---------------------------------------------------------- */
 
 /* One server, at whatever address it was found. */
@@ -50,7 +43,7 @@ examine_primary(void *arg)
 
 	doctor->findings.subject = doctor->visit.enquiry.endpoint->label;
 	examine_server(&doctor->visit);
-	print_new(doctor);
+	findings_print_new(&doctor->findings);
 }
 
 static void
@@ -72,7 +65,7 @@ examine_endpoint(struct doctor *doctor, const struct endpoint *endpoint)
 	if (!endpoint->cluster) {
 		examine_server(visit);
 	} else if (check_fleet_slots(visit) && check_access(visit)) {
-		print_new(doctor);
+		findings_print_new(&doctor->findings);
 		visit->scratch = NULL;
 		if (check_fleet_nodes(visit))
 			enquiry_visit_nodes(&visit->enquiry, examine_primary,
@@ -83,7 +76,7 @@ examine_endpoint(struct doctor *doctor, const struct endpoint *endpoint)
 		    endpoint->label);
 		doctor->identities[doctor->known++] = visit->identity;
 	}
-	print_new(doctor);
+	findings_print_new(&doctor->findings);
 	visit_end(visit);
 	free(visit->known);
 	free(scratch);
@@ -119,15 +112,17 @@ examine_servers(struct doctor *doctor)
 int
 doctor(const struct opts *opts, struct loop *loop)
 {
-	struct doctor doctor = {.opts = opts, .loop = loop};
+	struct doctor doctor = {.opts = opts,
+	    .loop = loop,
+	    .findings = {.is_json = opts->json}};
 	struct findings *findings = &doctor.findings;
 	int servers = examine_servers(&doctor), status;
 	size_t rest = findings->count;
 
 	check_fleet_servers(doctor.identities, doctor.known, opts, findings);
-	print_new(&doctor);
+	findings_print_new(findings);
 	check_host(findings, opts);
-	print_new(&doctor);
+	findings_print_new(findings);
 	status = findings_status(findings, rest);
 	if (status == EXITCODE_OK)
 		status = servers;
@@ -135,10 +130,7 @@ doctor(const struct opts *opts, struct loop *loop)
 					     findings->counts[FINDING_ERROR] >
 					 0)
 		status = EXITCODE_WARNINGS;
-	if (opts->json)
-		findings_print_json(findings, status);
-	else
-		findings_print_summary(findings);
+	findings_print_end(findings, status);
 	for (size_t i = 0; i < doctor.known; i++)
 		free(doctor.identities[i].facts);
 	findings_fini(findings);

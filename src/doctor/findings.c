@@ -92,7 +92,8 @@ findings_print_new(struct findings *findings)
 	bool colour = tty_find_obstacle(STDOUT_FILENO) == NULL &&
 		      (refused == NULL || *refused == '\0');
 
-	for (; findings->printed < findings->count; findings->printed++) {
+	for (; findings->printed < findings->count && !findings->is_json;
+	     findings->printed++) {
 		const struct finding *finding =
 		    &findings->list[findings->printed];
 		const char *name = severities[finding->severity].name;
@@ -124,8 +125,8 @@ put_count(const struct findings *findings, int severity, const char *noun)
 	printf("%zu %s%s", count, noun, count == 1 ? "" : "s");
 }
 
-void
-findings_print_summary(const struct findings *findings)
+static void
+print_as_text(const struct findings *findings)
 {
 	const char *separator = ": ";
 
@@ -149,8 +150,8 @@ findings_print_summary(const struct findings *findings)
 
 /* --- JSON ------------------------------------------------------------- */
 
-void
-findings_print_json(const struct findings *findings, int status)
+static void
+print_as_json(const struct findings *findings, int status)
 {
 	const size_t *counts = findings->counts;
 	struct row row = {.out = stdout};
@@ -182,4 +183,13 @@ findings_print_json(const struct findings *findings, int status)
 	row_number(&row, NULL, "status", true, status);
 	row_close(&row, '}');
 	putchar('\n');
+}
+
+void
+findings_print_end(const struct findings *findings, int status)
+{
+	if (findings->is_json)
+		print_as_json(findings, status);
+	else
+		print_as_text(findings);
 }

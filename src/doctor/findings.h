@@ -30,6 +30,7 @@ struct finding {
 struct findings {
 	struct finding *list;
 	size_t count, printed;
+	bool is_json;		 /* to be set before */
 	size_t counts[FINDINGS]; /* of each severity; checks that are unknown */
 	const char *subject;	 /* of those that are added, to be set before */
 	int least;		 /* what is less grave is not added */
@@ -42,12 +43,11 @@ void findings_add(struct findings *findings, int severity, const char *check,
 /* The status of the first error from that index on, or 0. */
 int findings_status(const struct findings *findings, size_t from);
 
-/* Prints those that are not printed yet, below their subjects; */
+/* Prints those that are not printed yet, below their subjects; and at the end
+ * how many there are, and what was not checked. JSON has all of it, at the end.
+ * ferror(3) on stdout shows a failure. */
 void findings_print_new(struct findings *findings);
-/* at the end, how many there are, and what was not checked; */
-void findings_print_summary(const struct findings *findings);
-/* or all of it as JSON. ferror(3) on stdout shows a failure. */
-void findings_print_json(const struct findings *findings, int status);
+void findings_print_end(const struct findings *findings, int status);
 
 void findings_fini(struct findings *findings);
 

@@ -51,8 +51,7 @@ struct visit {
 	bool is_replica;
 	struct clock clock;
 	struct identity identity;
-	/* The replicas that sentinels know, if one of them says so. */
-	bool has_sentinels;
+	/* The replicas that sentinels know; NULL: none of them says it. */
 	struct sentinel_address *known;
 	size_t known_count;
 

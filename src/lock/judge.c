@@ -96,7 +96,10 @@ judge_try(const struct lock *lock, const struct lock_reply *heard)
 	bool is_full = lock->claim.tier == CLAIM_FULL;
 
 	if (lock->state == AT_PLANT)
-		return is_granted && !is_shut ? ON_GRANTED : ON_TROUBLE;
+		return is_granted && !is_shut &&
+			       *heard->answer.uncounted == '\0'
+			   ? ON_GRANTED
+			   : ON_TROUBLE;
 	if (is_shut && (is_granted || heard->verdict != VERDICT_RETRY))
 		return ON_SHUT;
 	switch (heard->verdict) {

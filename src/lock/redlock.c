@@ -28,6 +28,7 @@ struct redlock {
 	int64_t rest_until;   /* between two rounds; 0 in one */
 	int64_t silent_since; /* the first round of those without a majority; 0:
 			       * the last one had it */
+	int64_t gone_since;   /* a majority lacks the lock of the outer run */
 	int64_t backoff_ms;
 	int64_t release_until; /* a release that could not be sent is awaited */
 	char duplicates[320];  /* never forgotten */
@@ -97,8 +98,6 @@ count_votes(const struct set *set)
 		votes.yes += vote == VOTE_YES;
 		votes.no += vote == VOTE_NO;
 		votes.gone += vote == VOTE_NO && lock->failure == LOCK_NO_OUTER;
-		votes.known += lock_phase(lock) == LOCK_HELD ||
-			       lock->failure == LOCK_OTHER_KIND;
 		votes.permanent +=
 		    vote == VOTE_UNREACHABLE || vote == VOTE_UNUSABLE;
 		votes.answered += vote != VOTE_OUT && vote != VOTE_SILENT &&
@@ -219,6 +218,17 @@ rest(struct set *set, int64_t ms)
 	loop_timer_set(set->loop, &set->timer, redlock->rest_until);
 }
 
+/* From here on the lock is claimed as our own. */
+static void
+forget_outer(struct set *set)
+{
+	if (!withdraw_round(set))
+		return;
+	for (size_t i = 0; i < set->count; i++)
+		claim_forget_outer(&set->locks[i].claim);
+	rest(set, 0);
+}
+
 /* The lock is held by others, or the outer run has ended: in the words of the
  * first that said so. */
 static void
@@ -243,10 +253,8 @@ on_denied(struct set *set)
 
 		if (withdraw_round(set))
 			rest(set, ms);
-	} else if (withdraw_round(set)) {
-		for (size_t i = 0; i < set->count; i++)
-			claim_forget_outer(&set->locks[i].claim);
-		rest(set, 0);
+	} else {
+		forget_outer(set);
 	}
 }
 
@@ -278,12 +286,20 @@ on_never(struct set *set)
 }
 
 /* A majority that sends error replies is not silent: a waiter goes on. A run
- * that does not wait gives the servers the time it gives silent ones. */
+ * that does not wait gives the servers the time it gives silent ones.
+ *
+ * An outer run that a majority lacks gets the lock back there within its ttl,
+ * or has lost it. To forget it earlier could mean to wait for it, as it waits
+ * for its job. Its ttl is not known, so the longest time of our own stands for
+ * it: after that nobody is waited for who may never come, or whose lock on a
+ * minority we keep alive by joining it. */
 static void
 on_no_majority(struct set *set, const struct votes *votes)
 {
+	const struct lock_config *config = set->configs;
 	struct redlock *redlock = set->redlock;
 	int64_t ms = redlock->backoff_ms;
+	bool is_gone = votes->gone >= set->need;
 
 	set->answered = false;
 	explain_votes(set);
@@ -291,7 +307,14 @@ on_no_majority(struct set *set, const struct votes *votes)
 		on_never(set);
 		return;
 	}
-	if (votes->answered >= set->need && set->configs->wait)
+	if (is_gone && redlock->gone_since == 0)
+		redlock->gone_since = set->loop->now;
+	if (is_gone && set->loop->now >= redlock->gone_since + config->ttl_ms &&
+	    set->loop->now >= redlock->gone_since + config->server_timeout_ms) {
+		forget_outer(set);
+		return;
+	}
+	if (is_gone || (votes->answered >= set->need && config->wait))
 		redlock->silent_since = 0;
 	if (set->loop->now >= silence_ends_at(set)) {
 		fail_rounds(set, LOCK_UNAVAILABLE);

@@ -91,29 +91,10 @@ set_lock(const struct set *set, size_t key)
 	return lock;
 }
 
-const char *
-set_label(const struct set *set, size_t key)
-{
-	return set->label != NULL ? set->label
-				  : way_label(set_lock(set, key)->link->way);
-}
-
 bool
 set_is_majority(const struct set *set)
 {
 	return set->rule != &rule_all;
-}
-
-/* Of several servers, bad ones do not matter. */
-bool
-set_is_calm(const struct set *set)
-{
-	if (!set->answered)
-		return false;
-	for (size_t i = 0; set_is_majority(set) && i < set->count; i++)
-		if (way_rests_until(set->locks[i].link->way) == 0)
-			return true;
-	return way_rests_until(set->about->link->way) == 0;
 }
 
 /* --- what all phases share -------------------------------------------- */

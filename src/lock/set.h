@@ -116,14 +116,8 @@ void set_skip(struct set *set);
  * that stands for all. */
 const struct lock *set_lock(const struct set *set, size_t key);
 
-/* The servers of that lock, for messages. */
-const char *set_label(const struct set *set, size_t key);
-
 /* Whether a majority of servers decides: they keep no queue and no history. */
 bool set_is_majority(const struct set *set);
-
-/* ACQUIRING: the last contact succeeded, and the connection lasts. */
-bool set_is_calm(const struct set *set);
 
 /* --- for the rules alone -------------------------------------------------- */
 

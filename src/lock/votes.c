@@ -53,10 +53,8 @@ votes_decide(const struct votes *votes)
 		return VOTES_WAIT;
 	/* Even most servers may lack the lock of an outer run that holds it, as
 	 * they have forgotten it, or did not vote for it: it is yet to be
-	 * planted there. A nested run that forgets its outer run too early
-	 * would wait for it, and it waits for its job. So the outer run counts
-	 * as over only if no server knows its lock. */
-	if (votes->gone > 0 && (votes->out > 0 || votes->known > 0))
+	 * planted there. So only all of them say that the outer run is over. */
+	if (votes->gone > 0 && votes->gone < votes->size)
 		return votes->out > 0 ? VOTES_WAIT : VOTES_FAILED;
 	if (votes->no > 0 && votes->yes + votes->no >= majority &&
 	    !votes_never_agree(votes))
@@ -235,11 +233,14 @@ vote_explain(struct vote *vote, const struct lock *lock)
 /* --- planting ------------------------------------------------------------ */
 
 /* A contender that does not get it may have had it for a moment, so it is asked
- * again. */
+ * again. A nested run is to be seen there: otherwise the release of the outer
+ * one would free the lock under it. What was denied may be permitted by now. */
 void
 vote_plant(struct lock *lock, const struct lock_news *news)
 {
 	lock->vote.lacks = news->from;
+	if (lock->claim.outer != NULL)
+		lock->claim.tier = claim_top_tier(lock->config);
 	if (lock->vote.was_away)
 		contact_retry(lock);
 	lock->pace.sent_at = clock_now();

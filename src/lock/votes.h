@@ -72,7 +72,6 @@ struct votes {
 	size_t yes;
 	size_t no;
 	size_t gone;	  /* of no: the lock of an outer run is not there */
-	size_t known;	  /* it is, whether the vote counts or not */
 	size_t permanent; /* of the absent: they will be so the next time */
 	size_t answered;  /* with any vote, or with one that does not count */
 };

@@ -140,11 +140,12 @@ take_line(struct reading *reading)
 		refuse_name(reading);
 		return;
 	}
-	for (size_t i = 0; i < reading->count; i++) {
+	for (size_t i = reading->count; i-- > 0;) {
 		const struct line *line = &reading->lines[i];
 
-		if (line->id == id && id != OPT_HOOK &&
-		    line->setting.place.section == conf->place.section)
+		if (line->setting.place.section != conf->place.section)
+			break;
+		if (line->id == id && id != OPT_HOOK)
 			settings_fail_at(settings, &conf->place,
 			    "%s is set in line %d already", conf->name,
 			    line->setting.place.line);
@@ -223,18 +224,20 @@ read_files(struct conf_files *files, struct reading *reading)
 static void
 check_profile(const struct reading *reading)
 {
-	const char *near_profile = reading->near_profile;
-	char wanted[NAME_SIZE], near[NAME_SIZE] = "";
+	char wanted[NAME_SIZE], near[NAME_SIZE];
 
 	if (reading->profile == NULL)
 		return;
 	escape_quote(reading->profile, wanted, sizeof(wanted));
-	if (near_profile != NULL)
-		escape_quote(near_profile, near, sizeof(near));
+	if (reading->near_profile == NULL) {
+		settings_fail(reading->settings, OPT_PROFILE,
+		    "no configuration file has a profile %s", wanted);
+		return;
+	}
+	escape_quote(reading->near_profile, near, sizeof(near));
 	settings_fail(reading->settings, OPT_PROFILE,
-	    "no configuration file has a profile %s%s%s%s", wanted,
-	    near_profile != NULL ? " (did you mean " : "", near,
-	    near_profile != NULL ? "?)" : "");
+	    "no configuration file has a profile %s (did you mean %s?)", wanted,
+	    near);
 }
 
 /* What holds for a lock: of the highest origin, in the last section, the first
@@ -260,7 +263,7 @@ line_for(const struct reading *reading, enum option_id id, size_t lock)
 /* The next line of that section which sets the option: that of hooks, as others
  * are set once. NULL if there is none. */
 static const struct line *
-next_line(const struct reading *reading, const struct line *line)
+next_of_section(const struct reading *reading, const struct line *line)
 {
 	const struct line *next = line + 1,
 			  *end = reading->lines + reading->count;
@@ -277,24 +280,23 @@ static void
 refuse_difference(const struct reading *reading, enum option_id id, size_t one,
     size_t other)
 {
-	const struct place *place = &line_for(reading, id, one)->setting.place,
-			   *second;
+	const struct place *place = &line_for(reading, id, one)->setting.place;
 	const struct line *line = line_for(reading, id, other);
+	const struct place *second = line != NULL ? &line->setting.place : NULL;
 	const struct opts_key *keys = reading->settings->opts->keys;
 	const char *name = opts_table[id].longs[0];
-	char first_key[NAME_SIZE], second_key[NAME_SIZE];
-	char where[NAME_SIZE] = "nothing";
+	char first_key[NAME_SIZE], second_key[NAME_SIZE], where[NAME_SIZE];
 
 	escape_quote(keys[one].name, first_key, sizeof(first_key));
 	escape_quote(keys[other].name, second_key, sizeof(second_key));
-	if (line != NULL) {
-		bool of_lock = line->setting.origin == ORIGIN_LOCK;
-
-		second = &line->setting.place;
-		snprintf(where, sizeof(where), "%s:%d%s%s%s", second->file,
-		    second->line, of_lock ? " [lock " : "",
-		    of_lock ? second->section_name : "", of_lock ? "]" : "");
-	}
+	if (second == NULL)
+		snprintf(where, sizeof(where), "nothing");
+	else if (line->setting.origin == ORIGIN_LOCK)
+		snprintf(where, sizeof(where), "%s:%d [lock %s]", second->file,
+		    second->line, second->section_name);
+	else
+		snprintf(where, sizeof(where), "%s:%d", second->file,
+		    second->line);
 	settings_fail_at(reading->settings, place,
 	    "[lock %s] sets %s for %s, but %s for %s (set it for both: --%s)",
 	    place->section_name, name, first_key, where, second_key, name);
@@ -313,8 +315,8 @@ line_for_all(const struct reading *reading, enum option_id id)
 
 		while (a != b && a != NULL && b != NULL &&
 		       strcmp(a->setting.text, b->setting.text) == 0) {
-			a = next_line(reading, a);
-			b = next_line(reading, b);
+			a = next_of_section(reading, a);
+			b = next_of_section(reading, b);
 		}
 		if (a == b)
 			continue;
@@ -344,7 +346,7 @@ set_values(struct reading *reading)
 		    (settings->of[winner].origin < ORIGIN_ENVIRONMENT ||
 			!settings_counts(settings, winner)))
 			line = line_for_all(reading, id);
-		for (; line != NULL; line = next_line(reading, line)) {
+		for (; line != NULL; line = next_of_section(reading, line)) {
 			struct setting setting = line->setting;
 
 			if (!opts_table[id].secret) {

@@ -139,19 +139,32 @@ check_groups(struct settings *settings)
 
 /* --- values ------------------------------------------------------------ */
 
-/* What wins among options that are one setting. */
+/* What wins among options that are one setting. A hold or a pause is exclusive
+ * and no run: variables that say otherwise are those of runs. */
 static void
-choose(struct settings *settings)
+choose_lock(struct settings *settings)
 {
 	struct opts *opts = settings->opts;
+	struct lock_config *lock = &opts->lock;
 	enum option_id kind = settings_winner(settings, OPT_EXCLUSIVE);
+	bool pauses = opts->action == OPTS_PAUSE;
 
-	opts->lock.kind = kind == OPT_SHARED	? &kind_shared
-			  : kind == OPT_PERMITS ? &kind_permits
-						: &kind_exclusive;
+	lock->kind = kind == OPT_SHARED	   ? &kind_shared
+		     : kind == OPT_PERMITS ? &kind_permits
+					   : &kind_exclusive;
 	if (opts->nonblock &&
 	    settings_winner(settings, OPT_WAIT) == OPT_NONBLOCK)
 		opts->wait_ms = 0;
+	if (!pauses && opts->action != OPTS_HOLD)
+		return;
+	lock->kind = &kind_exclusive;
+	lock->history_ms = 0;
+	lock->once_ms = 0;
+	lock->once_id = NULL;
+	lock->expect_ms = CONFIG_EXPECT_UNSTATED;
+	lock->replaceable = false;
+	lock->ttl_ms =
+	    clock_min(pauses ? opts->pause_ms : lock->hold_ms, HOLD_TTL_MS);
 }
 
 /* With -q, these answer by their exit status alone. Variables are set for runs,
@@ -169,25 +182,6 @@ choose_what_is_shown(struct settings *settings)
 	if (!settings_is_given(settings, OPT_CONFLICT_EXIT_CODE))
 		opts->conflict_exit = EXITCODE_BUSY;
 	opts->all = opts->all || opts->failed || opts->action == OPTS_CHECK;
-}
-
-/* A hold or a pause is exclusive and no run. Variables that say otherwise are
- * those of runs. */
-static void
-choose_hold(struct opts *opts)
-{
-	if (opts->action != OPTS_HOLD && opts->action != OPTS_PAUSE)
-		return;
-	opts->lock.kind = &kind_exclusive;
-	opts->lock.history_ms = 0;
-	opts->lock.once_ms = 0;
-	opts->lock.replaceable = false;
-	opts->lock.once_id = NULL;
-	opts->lock.expect_ms = CONFIG_EXPECT_UNSTATED;
-	opts->lock.ttl_ms =
-	    clock_min(opts->action == OPTS_PAUSE ? opts->pause_ms
-						 : opts->lock.hold_ms,
-		HOLD_TTL_MS);
 }
 
 /* What only looks at locks is not logged, but --doctor examines the log. */
@@ -294,6 +288,22 @@ fill_lock(struct opts *opts)
 
 /* --- conflicts --------------------------------------------------------- */
 
+/* As bits. */
+static unsigned
+obstacles_to(const struct settings *settings, enum option_id id)
+{
+	const struct opts_row *row = &opts_table[id];
+	enum opts_action action = settings->opts->action;
+	unsigned obstacles = 0;
+
+	if (settings_is_given(settings, id))
+		obstacles |= row->given_not;
+	if ((action == OPTS_RUN || action == OPTS_HOLD) &&
+	    is_used(settings, id) && settings_winner(settings, id) == id)
+		obstacles |= row->never;
+	return obstacles;
+}
+
 /* What excludes or needs what is in the rows; here is when, and why. An action
  * is refused for the servers that are configured. */
 static void
@@ -301,9 +311,7 @@ check_obstacles(struct settings *settings)
 {
 	const struct opts *opts = settings->opts;
 	bool is_run = opts->action == OPTS_RUN;
-	bool is_hold = opts->action == OPTS_HOLD;
 	bool votes = opts->server_count > 1, tls = false;
-	bool kept = opts->min_hold_ms > 0, no_wait = opts->wait_ms == 0;
 	bool cron_keeps = settings->of[OPT_MIN_HOLD].origin == ORIGIN_CRON;
 	bool cron_waits = settings->of[OPT_NONBLOCK].origin != ORIGIN_CRON;
 
@@ -319,20 +327,19 @@ check_obstacles(struct settings *settings)
 	    [OPTS_SEVERAL_SERVERS] = {votes, "needs a single server"},
 	    [OPTS_NO_KIND_THERE] = {votes && is_run,
 		ONE_SERVER "exclusive locks"},
-	    [OPTS_NO_HISTORY_THERE] = {votes && !is_hold,
+	    [OPTS_NO_HISTORY_THERE] = {votes && opts->action != OPTS_HOLD,
 		ONE_SERVER "no history"},
 	    [OPTS_NO_QUEUE_THERE] = {votes && is_run, ONE_SERVER "no queue"},
 	    [OPTS_NO_HISTORY] = {opts->lock.history_ms == 0,
 		"needs the history (--keep-history is 0)"},
-	    [OPTS_NO_WAIT] = {no_wait && cron_waits,
-		"is about waiters, and -n does not wait"},
-	    [OPTS_NO_WAIT_OF_CRON] = {no_wait && !cron_waits,
-		"is about waiters, and --cron does not wait (-w DUR)"},
-	    [OPTS_MIN_HOLD] = {kept && !cron_keeps,
-		"and --min-hold exclude each other"},
-	    [OPTS_MIN_HOLD_OF_CRON] = {kept && cron_keeps,
-		"and the --min-hold of --cron exclude each other "
-		"(--min-hold 0)"},
+	    [OPTS_NO_WAIT] = {opts->wait_ms == 0,
+		cron_waits ? "is about waiters, and -n does not wait"
+			   : "is about waiters, and --cron does not wait "
+			     "(-w DUR)"},
+	    [OPTS_MIN_HOLD] = {opts->min_hold_ms > 0,
+		cron_keeps ? "and the --min-hold of --cron exclude each other "
+			     "(--min-hold 0)"
+			   : "and --min-hold exclude each other"},
 	    [OPTS_NO_TLS] = {!tls, "needs a server with TLS (rediss://)"},
 	    [OPTS_LISTS_FAILED] = {opts->failed,
 		"and --failed exclude each other"},
@@ -344,13 +351,8 @@ check_obstacles(struct settings *settings)
 	};
 	for (enum option_id id = 0; id < OPT_COUNT; id++) {
 		const struct opts_row *row = &opts_table[id];
-		unsigned bits = 0;
+		unsigned bits = obstacles_to(settings, id);
 
-		if (settings_is_given(settings, id))
-			bits |= row->given_not;
-		if ((is_run || is_hold) && is_used(settings, id) &&
-		    settings_winner(settings, id) == id)
-			bits |= row->never;
 		for (unsigned i = 0; i < OPTS_OBSTACLES; i++)
 			if ((bits & OPTS_BIT(i)) != 0 && obstacles[i].stands)
 				settings_fail(settings,
@@ -414,9 +416,8 @@ opts_check(struct settings *settings, char **rest)
 	check_action(settings);
 	check_rest(settings, rest);
 	check_groups(settings);
-	choose(settings);
+	choose_lock(settings);
 	choose_what_is_shown(settings);
-	choose_hold(settings->opts);
 	choose_sinks(settings);
 	check_servers(settings);
 	check_obstacles(settings);

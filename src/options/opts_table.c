@@ -14,8 +14,7 @@
 #define VARIABLE(name) .variable = "RLOCKRUN_" #name
 #define FIELD(member) .field = offsetof(struct opts, member)
 #define LOGGED \
-	.with = BIT(RUN) | BIT(FORCE_RELEASE) | \
-	    BIT(HOLD) | BIT(PAUSE) | \
+	.with = BIT(RUN) | BIT(FORCE_RELEASE) | BIT(HOLD) | BIT(PAUSE) | \
 	    BIT(RESUME) | BIT(SHOW_CONFIG), \
 	.with_names = \
 	    "a command, --hold, --pause, --resume or --force-release"
@@ -28,17 +27,14 @@
 #define ACTION(name) .type = OPTS_ACTION, ACTS(name)
 #define ONE_SERVER .given_not = BIT(SEVERAL_SERVERS)
 /* What a policy depends on, which a single server keeps for one lock. */
-#define ONE_LOCK BIT(NOT_EXCLUSIVE) | BIT(SEVERAL_KEYS)
+#define ONE_LOCK (BIT(NOT_EXCLUSIVE) | BIT(SEVERAL_KEYS))
 #define NEEDS_HISTORY \
-	.never = ONE_LOCK | BIT(NO_HISTORY_THERE) | \
-	    BIT(NO_HISTORY)
+	.never = (ONE_LOCK | BIT(NO_HISTORY_THERE) | BIT(NO_HISTORY))
 #define NEEDS_WAIT \
-	.never = ONE_LOCK | BIT(NO_QUEUE_THERE) | \
-	    BIT(NO_WAIT) | BIT(NO_WAIT_OF_CRON)
+	.never = (ONE_LOCK | BIT(NO_QUEUE_THERE) | BIT(NO_WAIT))
 /* A list of last runs knows no holders of a certain age, and -q asks for
  * these. */
-#define LISTS_HOLDERS \
-	BIT(LISTS_FAILED) | BIT(LISTS_ALL)
+#define LISTS_HOLDERS (BIT(LISTS_FAILED) | BIT(LISTS_ALL))
 /* A help line that ends with the default. */
 #define HELP(text, value) .help = text " [" value "]", .preset = value
 #define SWITCH(member) .type = OPTS_SWITCH, FIELD(member), .preset = "no"
@@ -142,8 +138,7 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	    .help = "stop the job, status 80, for a run that asks so",
 	    .example = "--replaceable",
 	    SWITCH(lock.replaceable), NO_HOLD,
-	    .never = ONE_LOCK | BIT(NO_QUEUE_THERE) |
-		BIT(MIN_HOLD) | BIT(MIN_HOLD_OF_CRON)},
+	    .never = ONE_LOCK | BIT(NO_QUEUE_THERE) | BIT(MIN_HOLD)},
 	[OPT_CONFLICT_EXIT_CODE] = {.shorts = "E",
 	    .longs = {"conflict-exit-code"}, .argument = "N",
 	    VARIABLE(CONFLICT_EXIT_CODE), .common = true,

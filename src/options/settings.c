@@ -67,12 +67,15 @@ set_field(void *field, const struct opts_row *row, const char *text)
 			return row->mistake;
 		*(int64_t *)field = number;
 		return NULL;
-	default:
+	case OPTS_TEXT:
+	case OPTS_FILE:
 		if (*row->mistake != '\0' &&
 		    (number < row->min || number > row->max))
 			return row->mistake;
 		*(const char **)field = text;
 		return NULL;
+	default:
+		return row->mistake;
 	}
 }
 
@@ -188,10 +191,15 @@ set_value(struct settings *settings, const struct opts_row *row,
 	case OPTS_ACTION:
 		return NULL;
 	case OPTS_REFUSED:
-		return row->mistake;
-	default:
-		return set_field(field, row, text);
+	case OPTS_SWITCH:
+	case OPTS_CHOICE:
+	case OPTS_TEXT:
+	case OPTS_FILE:
+	case OPTS_NUMBER:
+	case OPTS_DURATION:
+		break;
 	}
+	return set_field(field, row, text);
 }
 
 /* ---------------------------------------------------------------------- */

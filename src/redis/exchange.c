@@ -42,9 +42,10 @@ exchange_flush(struct way *way)
 		return;
 	}
 	if (sent == -1 && errno != EAGAIN && errno != EINTR) {
-		way_note_permanence(way, stream_is_permanent(stream, errno));
+		way_note_permanence(way,
+		    tls_stream_is_permanent(stream->tls, errno));
 		way_fail_soon(way, "lost the connection to",
-		    stream_error(stream, errno), NULL);
+		    tls_stream_error(stream->tls, errno), NULL);
 		return;
 	}
 	if (sent > 0)

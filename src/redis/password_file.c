@@ -31,7 +31,7 @@ read_password(int fd, char **password)
 	const char *reason = NULL;
 	size_t got = 0, length;
 	ssize_t part;
-	char *copy;
+	char *copy = NULL;
 
 	do {
 		part = read(fd, text + got, sizeof(text) - got);
@@ -50,7 +50,7 @@ read_password(int fd, char **password)
 		reason = "contains a NUL byte";
 	else if ((copy = secret_alloc(length + 1)) == NULL)
 		reason = strerror(errno);
-	if (reason == NULL) {
+	if (copy != NULL) {
 		memcpy(copy, text, length);
 		secret_free(*password);
 		*password = copy;

@@ -134,6 +134,38 @@ pipeline_stamp(struct pipeline *pipeline)
 			pipeline->pending[i].sent_at = now;
 }
 
+/* What an error that answers a script says about its form. A server that lacks
+ * the script says NOSCRIPT, some with "ERR" before it; one that permits EVALSHA
+ * alone, and lacks it, answers the text by saying so, and that is the reply.
+ * Otherwise the words of Redis and of most proxies differ, but name the
+ * command. Other proxies only say that they cannot parse it. So EVAL is tried
+ * before any error that nobody has foreseen is delivered: if a script caused
+ * that, it does so again. */
+static enum again
+judge_form(enum script_form *form, bool by_digest, const char *error)
+{
+	bool denies_text = strcasestr(error, "'eval'") != NULL ||
+			   strcasestr(error, "`eval`") != NULL;
+	bool denies_digest = strcasestr(error, "EVALSHA") != NULL ||
+			     reply_denies_command(error) ||
+			     (reply_is(error, "ERR ") &&
+				 reply_judge_error(error) == VERDICT_REPORT);
+
+	if (denies_text)
+		*form = SCRIPT_AS_DIGEST;
+	if (!by_digest)
+		return AGAIN_NO;
+	if (strcasestr(error, "NOSCRIPT") != NULL) {
+		if (*form == SCRIPT_AS_DIGEST)
+			*form = SCRIPT_ANY;
+		return AGAIN_AS_TEXT;
+	}
+	if (!denies_digest)
+		return AGAIN_NO;
+	*form = SCRIPT_AS_TEXT;
+	return AGAIN_AS_TEXT;
+}
+
 /* If we have no access, a script is not to be sent again. What is, is so at
  * once: the WAIT behind a command that was not run is answered for nobody. */
 void
@@ -151,7 +183,7 @@ pipeline_take(struct pipeline *pipeline, struct value *value,
 	if (error != NULL && reply->again == AGAIN_NO &&
 	    reply->kind != REPLY_NO_ACCESS)
 		reply->again =
-		    script_judge(&pipeline->scripts, oldest.by_digest, error);
+		    judge_form(&pipeline->scripts, oldest.by_digest, error);
 	if (reply->again != AGAIN_NO && oldest.joined) {
 		oldest.on_reply = next->on_reply;
 		next->on_reply = NULL;

@@ -2,7 +2,7 @@
  * are not written yet, and handlers that await their reply.
  *
  * A script travels as its digest, unless it is sent again or nobody awaits its
- * reply: see script.h. ASKING precedes what an ASK redirect has asked for. */
+ * reply. ASKING precedes what an ASK redirect has asked for. */
 #ifndef PIPELINE_H
 #define PIPELINE_H
 
@@ -33,6 +33,13 @@ struct delivery {
 	void *arg;
 	struct reply reply;
 	struct value *received, *first; /* first: of the command before WAIT */
+};
+
+/* How scripts travel to a server. */
+enum script_form {
+	SCRIPT_ANY,
+	SCRIPT_AS_TEXT,	  /* it permits EVAL alone */
+	SCRIPT_AS_DIGEST, /* it permits EVALSHA alone */
 };
 
 struct pipeline {

@@ -58,22 +58,6 @@ stream_watch(struct stream *stream, bool writes)
 				: POLLIN;
 }
 
-const char *
-stream_error(const struct stream *stream, int error)
-{
-	const char *why =
-	    stream->tls != NULL ? tls_stream_error(stream->tls) : NULL;
-
-	return why != NULL ? why : strerror(error);
-}
-
-bool
-stream_is_permanent(const struct stream *stream, int error)
-{
-	return stream->tls != NULL && error == EPROTO &&
-	       tls_stream_is_permanent(stream->tls);
-}
-
 void
 stream_close(struct stream *stream)
 {

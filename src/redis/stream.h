@@ -37,11 +37,4 @@ const char *stream_advice(int error);
  * or held back by TLS. */
 void stream_watch(struct stream *stream, bool writes);
 
-/* What that errno means, in a few words about the server. */
-const char *stream_error(const struct stream *stream, int error);
-
-/* Whether it will fail so until a certificate, an option or the server is
- * changed. */
-bool stream_is_permanent(const struct stream *stream, int error);
-
 #endif

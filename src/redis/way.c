@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/secret.h"
-#include "redis/dial.h"
 #include "redis/exchange.h"
 #include "redis/socket.h"
 #include "redis/tls/secure.h"
@@ -16,6 +15,8 @@
 const struct way_kind way_address = {.locate = NULL};
 
 static void on_way_timer(void *arg);
+static void on_raced(void *arg, int error);
+static void on_resolved(void *arg, const struct resolve_answer *answer);
 static void locate(struct way *way);
 
 /* --- set-up and end ----------------------------------------------------- */
@@ -38,7 +39,15 @@ way_new_of(struct loop *loop, const struct endpoint *url,
 	way->timer = (struct loop_timer){.on_due = on_way_timer, .arg = way};
 	way->stream =
 	    (struct stream){.loop = loop, .fd = {.fd = -1, .arg = way}};
-	dial_init(way);
+	way->dial.resolve = (struct resolve){.loop = way->loop,
+	    .on_answer = on_resolved,
+	    .arg = way};
+	way->dial.probe =
+	    (struct stream){.loop = way->loop, .fd = {.fd = -1, .arg = way}};
+	way->dial.race = (struct race){.loop = way->loop,
+	    .winner = &way->stream,
+	    .on_end = on_raced,
+	    .arg = way};
 	if (pipeline_init(&way->pipeline) == 0)
 		return way;
 	free(way);
@@ -63,12 +72,22 @@ way_new(struct loop *loop, const struct endpoint *url, const char *key)
 	return NULL;
 }
 
+static void
+cancel_dial(struct way *way)
+{
+	if (way->state == WAY_RESOLVING)
+		resolve_cancel(&way->dial.resolve);
+	race_cancel(&way->dial.race);
+	secure_cancel_probe(way);
+	stream_close(&way->stream);
+}
+
 void
 way_close(struct way *way)
 {
 	if (way->state == WAY_LOCATING && way->kind->cancel != NULL)
 		way->kind->cancel(way->place);
-	dial_cancel(way);
+	cancel_dial(way);
 	loop_timer_remove(way->loop, &way->timer);
 	value_reader_free(way->reader);
 	way->reader = NULL;
@@ -293,15 +312,16 @@ way_hang_up(struct way *way, int error)
 		why = way->handshake.complaint;
 		advice = reply_advise(why);
 	} else if (error != 0) {
-		why = stream_error(&way->stream, error);
+		why = tls_stream_error(way->stream.tls, error);
 	}
-	way_note_permanence(way, stream_is_permanent(&way->stream, error));
+	way_note_permanence(way,
+	    tls_stream_is_permanent(way->stream.tls, error));
 	way_describe(way, "lost the connection to", why, advice);
 	if (!no_reply || !secure_may_probe(way)) {
 		way_give_up(way);
 		return;
 	}
-	dial_cancel(way);
+	cancel_dial(way);
 	way->state = WAY_PROBING;
 	secure_probe(way);
 }
@@ -324,6 +344,94 @@ way_set_timer(struct way *way)
 		loop_timer_set(way->loop, &way->timer, at);
 }
 
+/* --- dialling ----------------------------------------------------------- */
+
+#define NO_NAME "cannot resolve"
+
+static void
+on_raced(void *arg, int error)
+{
+	struct way *way = arg;
+
+	if (error != 0)
+		way_fail_soon(way, WAY_NO_CONNECTION, strerror(error),
+		    stream_advice(error));
+	else if (way->to.tls)
+		secure_start(way);
+	else
+		exchange_begin(way);
+	way_set_timer(way);
+}
+
+static void
+connect_to_any(struct way *way)
+{
+	struct dial *dial = &way->dial;
+	int rc;
+
+	way->state = WAY_CONNECTING;
+	rc = race_go(&dial->race,
+	    clock_min(dial->counts_until, way_ends_at(way)));
+	if (rc != 0)
+		on_raced(way, rc == 1 ? 0 : errno);
+	else
+		way_set_timer(way);
+}
+
+static void
+on_resolved(void *arg, const struct resolve_answer *answer)
+{
+	struct way *way = arg;
+	const char *why, *advice;
+	bool permanent;
+
+	way->state = WAY_CONNECTING;
+	if (answer->error != 0) {
+		why = resolve_failure(answer->error, &advice, &permanent);
+		way_note_permanence(way, permanent);
+		way_fail(way, NO_NAME, why, advice);
+		return;
+	}
+	race_enter(&way->dial.race, answer);
+	connect_to_any(way);
+}
+
+static void
+dial(struct way *way)
+{
+	struct resolve_answer at_once;
+	int resolved = resolve_start(&way->dial.resolve, &way->to, &at_once);
+
+	if (resolved == -1) {
+		way_fail_soon(way, NO_NAME, strerror(errno), NULL);
+	} else if (resolved == 0) {
+		way->state = WAY_RESOLVING;
+	} else {
+		race_enter(&way->dial.race, &at_once);
+		connect_to_any(way);
+	}
+}
+
+/* The end, a probe, or the addresses that are left. */
+static void
+on_dial_timer(struct way *way)
+{
+	bool is_securing = way->state == WAY_SECURING;
+	const char *why = is_securing ? SECURE_NO_ANSWER : strerror(ETIMEDOUT);
+	const char *advice = is_securing ? NULL : stream_advice(ETIMEDOUT);
+
+	if (clock_now() >= way_ends_at(way)) {
+		way_fail(way, WAY_NO_CONNECTION, why, advice);
+	} else if (clock_now() < way->dial.secure_by) {
+		secure_probe(way);
+		way_set_timer(way);
+	} else {
+		way_describe(way, WAY_NO_CONNECTION, why, advice);
+		cancel_dial(way);
+		connect_to_any(way);
+	}
+}
+
 #define NOT_FOUND "cannot find the primary of"
 
 static void
@@ -336,9 +444,12 @@ on_way_timer(void *arg)
 		way_fail(way, NOT_FOUND, "no sentinel answers in time", NULL);
 		break;
 	case WAY_RESOLVING:
+		way_fail(way, NO_NAME, "the name server does not answer",
+		    RESOLVE_CHECK_DNS);
+		break;
 	case WAY_CONNECTING:
 	case WAY_SECURING:
-		dial_on_timer(way);
+		on_dial_timer(way);
 		break;
 	case WAY_UP:
 		way_fail(way, "no answer from", strerror(ETIMEDOUT), NULL);
@@ -357,7 +468,7 @@ locate(struct way *way)
 	way->permanent = false;
 	way->handshake.greet_by = CLOCK_NEVER;
 	if (way->kind->locate == NULL) {
-		dial_start(way);
+		dial(way);
 		return;
 	}
 	way->to.label = way->url->label;
@@ -377,7 +488,7 @@ way_found(struct way *way, const char *host, int port, int64_t greeted_by)
 	endpoint_describe(&way->to, url->cluster ? "cluster" : url->master,
 	    way->label, sizeof(way->label));
 	way->handshake.greet_by = greeted_by;
-	dial_start(way);
+	dial(way);
 	way_set_timer(way);
 }
 

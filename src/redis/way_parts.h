@@ -1,4 +1,5 @@
-/* The parts of a way, and how it fails: for dial.c, exchange.c and way.c. */
+/* The parts of a way, and how it fails: for way.c, exchange.c and tls/secure.c.
+ */
 #ifndef WAY_PARTS_H
 #define WAY_PARTS_H
 

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "job/process.h"
 #include "lock/redlock.h"
+#include "redis/way.h"
 #include "run/run.h"
 
 enum { PAUSE_MIN_MS = 200, TROUBLE_MIN_MS = 2000, END_DIFFERS_MS = 2000 };
@@ -151,12 +152,27 @@ watch_silence(struct run *run, const struct lock *lock, bool is_calm)
 	observer->waiting = NULL;
 }
 
+/* The last contact succeeded, and the connection lasts. Of several servers, bad
+ * ones do not matter. */
+static bool
+is_calm(const struct set *set)
+{
+	size_t count = set_is_majority(set) ? set->count : 0;
+
+	if (!set->answered)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (way_rests_until(set->locks[i].link->way) == 0)
+			return true;
+	return way_rests_until(set->about->link->way) == 0;
+}
+
 static void
 watch_acquire(struct run *run)
 {
 	struct set *set = &run->set;
 	const struct lock *lock = set->about;
-	bool is_calm;
+	bool calm;
 
 	/* When one has failed, only the release of the others is awaited. */
 	if (set->backing_out)
@@ -166,14 +182,14 @@ watch_acquire(struct run *run)
 		    &(struct event){.type = EVENT_LOST_EARLY,
 			.name = set->lost_early->name});
 	set->lost_early = NULL;
-	is_calm = set_is_calm(set);
+	calm = is_calm(set);
 	if (lock->holder.state != HOLDER_UNSEEN) {
 		watch_queue(run, lock);
 		if (set->answered &&
-		    (is_calm || run->observer.silence < OBSERVER_SILENCE_NOTED))
+		    (calm || run->observer.silence < OBSERVER_SILENCE_NOTED))
 			watch_wait(run, lock);
 	}
-	watch_silence(run, lock, is_calm);
+	watch_silence(run, lock, calm);
 }
 
 /* A nested run is no run of its own. */
@@ -220,6 +236,7 @@ report_acquired(struct run *run, size_t key)
 {
 	const struct opts *opts = run->opts;
 	const struct lock *lock = set_lock(&run->set, key);
+	const char *label = run->set.label; /* of all servers */
 
 	watch_queue(run, lock);
 	report_no_history(run, lock);
@@ -237,7 +254,7 @@ report_acquired(struct run *run, size_t key)
 	emit(run, lock,
 	    (struct event){.type = lock->claim.outer != NULL ? EVENT_JOINED
 							     : EVENT_ACQUIRED,
-		.server = set_label(&run->set, key),
+		.server = label != NULL ? label : way_label(lock->link->way),
 		.fence =
 		    lock->grant.fence[0] != '\0' ? lock->grant.fence : "none",
 		.token = lock->claim.token,
@@ -351,15 +368,21 @@ report_release(const struct run *run)
 	}
 }
 
-/* Locks whose history does not have the run's end. With --once-per or --once-id
- * another run may follow though this one has succeeded. A run that has lost its
- * lock is looked for in the history. */
+/* How the locks were released, and which of them lack the run's end in their
+ * history. With --once-per or --once-id another run may follow though this one
+ * has succeeded. A run that has lost its lock is looked for in the history. */
 static void
-report_unrecorded(const struct run *run)
+report_end(const struct run *run)
 {
 	const struct set *set = &run->set;
 	bool lost = facts_say_lost(run->facts);
 
+	if (!lost && set->outcome == LOCK_UNCONFIRMED)
+		emit(run, set->about,
+		    (struct event){.type = EVENT_UNCONFIRMED,
+			.why = set->error});
+	else if (!lost)
+		report_release(run);
 	for (size_t i = 0; i < set->keys; i++) {
 		const struct lock *lock = set_lock(set, i);
 		bool matters = lost || config_needs_history(lock->config) ||
@@ -371,21 +394,6 @@ report_unrecorded(const struct run *run)
 				.minor = !matters,
 				.why = lock->why.cost});
 	}
-}
-
-static void
-report_end(const struct run *run)
-{
-	const struct lock *lock = run->set.about;
-	bool lost = facts_say_lost(run->facts);
-
-	if (!lost && run->set.outcome == LOCK_UNCONFIRMED)
-		emit(run, lock,
-		    (struct event){.type = EVENT_UNCONFIRMED,
-			.why = run->set.error});
-	else if (!lost)
-		report_release(run);
-	report_unrecorded(run);
 }
 
 /* --- after each turn -------------------------------------------------- */

@@ -24,11 +24,14 @@ struct event_hook {
 };
 
 static void
-send_entries(struct event_hook *state, size_t command, const char *entries,
-    size_t length)
+send_entries(struct event_hook *state, const struct opts_hook *hook,
+    const char *entries, size_t length)
 {
+	size_t events_length = (size_t)(hook->command - hook->text);
+
 	if (state->hooks.sock == -1 ||
-	    hooks_run(&state->hooks, command, entries, length) == 0)
+	    hooks_run(&state->hooks, hook->command,
+		hook->length - events_length, entries, length) == 0)
 		return;
 	if (errno != EPIPE && errno != ECONNRESET) {
 		state->dropped++;
@@ -75,7 +78,8 @@ hand_over_hooks(struct event_hook *state, enum opts_hook_event hook_event,
 	else
 		for (size_t i = 0; i < opts->hook_count; i++)
 			if (opts->hooks[i].events & bit)
-				send_entries(state, i, entries, length);
+				send_entries(state, &opts->hooks[i], entries,
+				    length);
 	free(entries);
 }
 
@@ -199,7 +203,6 @@ static void *
 open_hook(const struct facts *facts, struct loop *loop, struct writer *writer)
 {
 	const struct opts *opts = facts->opts;
-	struct hook_command commands[OPTS_HOOKS_MAX];
 	struct event_hook *state;
 	struct hooks hooks;
 
@@ -208,13 +211,7 @@ open_hook(const struct facts *facts, struct loop *loop, struct writer *writer)
 	    (opts->action != OPTS_RUN &&
 		(opts->action != OPTS_HOLD || opts->token != NULL)))
 		return NULL;
-	for (size_t i = 0; i < opts->hook_count; i++) {
-		const struct opts_hook *hook = &opts->hooks[i];
-
-		commands[i] = (struct hook_command){hook->command,
-		    hook->length - (size_t)(hook->command - hook->text)};
-	}
-	if (hooks_start(&hooks, commands, opts->hook_count) == -1) {
+	if (hooks_start(&hooks) == -1) {
 		if (opts->hook_demanded)
 			log_die(EXITCODE_RESOURCE, "cannot run hooks: %s",
 			    strerror(errno));

@@ -30,23 +30,20 @@ enum {
 
 /* One hook to be run. */
 struct order {
-	struct order *next;
 	int64_t since;
-	const struct hook_command *command;
 	size_t length;
-	char entries[];
+	char text[]; /* the command and the entries of its environment */
 };
 
 struct runner {
-	const struct hook_command *commands;
-	size_t command_count;
 	int sock;
 	bool ended; /* rlockrun has */
 	int64_t end_at;
 	struct signals signals;
 	struct descendants descendants;
-	struct order *first, *last;
-	size_t count;
+	struct order
+	    *waiting[ORDERS_MAX]; /* a ring: count of them from first */
+	size_t first, count;
 	size_t dropped;
 	struct order *order; /* whose hook runs, or NULL */
 	pid_t pid;	     /* its shell */
@@ -60,26 +57,17 @@ struct runner {
 static void
 add_order(struct runner *self, size_t length)
 {
-	size_t number = (unsigned char)self->buffer[0];
 	struct order *order = NULL;
 
-	length--; /* without the number */
-	if (self->count < ORDERS_MAX && number < self->command_count)
+	if (self->count < ORDERS_MAX)
 		order = malloc(sizeof(*order) + length);
 	if (order == NULL) {
 		self->dropped++;
 		return;
 	}
-	*order = (struct order){.since = clock_now(),
-	    .command = &self->commands[number],
-	    .length = length};
-	memcpy(order->entries, self->buffer + 1, length);
-	if (self->first == NULL)
-		self->first = order;
-	else
-		self->last->next = order;
-	self->last = order;
-	self->count++;
+	*order = (struct order){.since = clock_now(), .length = length};
+	memcpy(order->text, self->buffer, length);
+	self->waiting[(self->first + self->count++) % ORDERS_MAX] = order;
 }
 
 /* The socket stays open: its end is what rlockrun waits for. */
@@ -101,7 +89,9 @@ take_orders(struct runner *self)
 static const char *
 event_of(const struct order *order)
 {
-	return strchr(order->entries, '=') + 1;
+	const char *entries = order->text + strlen(order->text) + 1;
+
+	return strchr(entries, '=') + 1;
 }
 
 /* --- a hook ----------------------------------------------------------- */
@@ -110,8 +100,7 @@ static _Noreturn void
 become_hook(const struct runner *self, pid_t runner)
 {
 	struct sigaction dfl = {.sa_handler = SIG_DFL};
-	struct order *order = self->order;
-	char *end = order->entries + order->length, *command;
+	char *command = self->order->text, *end = command + self->order->length;
 	bool good = true;
 	sigset_t none;
 
@@ -123,10 +112,10 @@ become_hook(const struct runner *self, pid_t runner)
 		sigaction(signo, &dfl, NULL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	for (char *at = order->entries; at < end; at += strlen(at) + 1)
+	for (char *at = command + strlen(command) + 1; at < end;
+	     at += strlen(at) + 1)
 		good = good && putenv(at) == 0;
-	command = strndup(order->command->text, order->command->length);
-	if (good && command != NULL)
+	if (good)
 		execl("/bin/sh", "/bin/sh", "-c", command, (char *)NULL);
 	log_warn("cannot run /bin/sh");
 	_exit(EXITCODE_CANNOT_RUN);
@@ -146,8 +135,8 @@ start_next(struct runner *self)
 {
 	pid_t runner = getpid();
 
-	self->order = self->first;
-	self->first = self->order->next;
+	self->order = self->waiting[self->first];
+	self->first = (self->first + 1) % ORDERS_MAX;
 	self->count--;
 	self->started_at = clock_now();
 	self->pid = fork();
@@ -211,13 +200,13 @@ end_runner(const struct runner *self)
 static int64_t
 next_at(const struct runner *self)
 {
-	int64_t since = self->started_at;
+	const struct order *next = self->waiting[self->first];
 
-	if (self->order == NULL || self->first == NULL)
+	if (self->order == NULL || self->count == 0)
 		return CLOCK_NEVER;
-	if (self->first->since > since)
-		since = self->first->since;
-	return since + NEXT_MS;
+	return (next->since > self->started_at ? next->since
+					       : self->started_at) +
+	       NEXT_MS;
 }
 
 static void
@@ -252,7 +241,7 @@ run_hooks(struct runner *self)
 			kill_hooks(self);
 			end_runner(self);
 		}
-		if (self->order == NULL && self->first != NULL)
+		if (self->order == NULL && self->count > 0)
 			start_next(self);
 		else if (self->ended && !any)
 			end_runner(self);
@@ -285,30 +274,21 @@ close_inherited(int sock)
 }
 
 /* signals_next skips what is ignored. */
-static int
-prepare(struct runner *self)
-{
-	struct sigaction dfl = {.sa_handler = SIG_DFL};
-
-	sigaction(HOOK_RUNNER_HURRY, &dfl, NULL);
-	self->buffer = malloc(HOOK_RUNNER_ORDER_MAX);
-	if (self->buffer == NULL || signals_init(&self->signals) == -1)
-		return -1;
-	return descendants_open(&self->descendants);
-}
-
 void
-hook_runner_main(int sock, const struct hook_command *commands, size_t count)
+hook_runner_main(int sock)
 {
-	struct runner self = {.commands = commands,
-	    .command_count = count,
-	    .sock = sock,
-	    .end_at = CLOCK_NEVER};
+	struct runner self = {.sock = sock,
+	    .end_at = CLOCK_NEVER,
+	    .buffer = malloc(HOOK_RUNNER_ORDER_MAX)};
+	struct sigaction dfl = {.sa_handler = SIG_DFL};
 
 	secret_wipe_stack();
 	prctl(PR_SET_NAME, "rlockrun-hooks");
 	setsid();
-	if (close_inherited(sock) == -1 || prepare(&self) == -1 ||
+	sigaction(HOOK_RUNNER_HURRY, &dfl, NULL);
+	if (self.buffer == NULL || close_inherited(sock) == -1 ||
+	    signals_init(&self.signals) == -1 ||
+	    descendants_open(&self.descendants) == -1 ||
 	    descendants_adopt_orphans() == -1) {
 		log_warnx("cannot run hooks: %s", descendants_strerror(errno));
 		_exit(EXIT_FAILURE);

@@ -13,19 +13,12 @@ enum {
 	HOOK_RUNNER_KILL_MS = 1000,
 	/* The signal that its time is over, once rlockrun has ended. */
 	HOOK_RUNNER_HURRY = SIGUSR1,
-	HOOK_RUNNER_ORDER_MAX = 128 * 1024, /* bytes */
+	HOOK_RUNNER_ORDER_MAX = 256 * 1024, /* bytes */
 };
 
-/* Not ended by a NUL. */
-struct hook_command {
-	const char *text;
-	size_t length;
-};
-
-/* Becomes the runner. Its orders come from sock, which is close-on-exec: the
- * number of a command in one byte, and its environment. An end of file means
- * that rlockrun has come to its end. */
-_Noreturn void hook_runner_main(int sock, const struct hook_command *commands,
-    size_t count);
+/* Becomes the runner. Its orders come from sock, which is close-on-exec: a
+ * command and the entries of its environment, each with a NUL behind it. An end
+ * of file means that rlockrun has come to its end. */
+_Noreturn void hook_runner_main(int sock);
 
 #endif

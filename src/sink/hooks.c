@@ -18,74 +18,57 @@
 
 enum { ROUND_MS = 20 }; /* between two attempts to wake the runner */
 
-/* The parent between us and the runner: it ends at once, so that the runner
- * belongs to init. */
-static _Noreturn void
-fork_runner(int sock, const struct hook_command *commands, size_t count)
-{
-	pid_t pid = fork();
-
-	if (pid == 0)
-		hook_runner_main(sock, commands, count);
-	if (pid != -1)
-		send(sock, &pid, sizeof(pid), MSG_DONTWAIT | MSG_NOSIGNAL);
-	_exit(pid == -1 ? errno : 0);
-}
-
-/* If SIGCHLD is ignored, waitpid(2) knows no status. The first order then shows
- * that there is no runner. */
-static int
-await_parent(pid_t pid)
-{
-	int status = 0;
-
-	while (waitpid(pid, &status, 0) == -1 && errno == EINTR)
-		continue;
-	if (WIFEXITED(status) && WEXITSTATUS(status) != 0)
-		errno = WEXITSTATUS(status);
-	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -1;
-}
-
+/* A parent between us and the runner ends at once, with an errno as its status,
+ * so that the runner belongs to init. If SIGCHLD is ignored, waitpid(2) knows
+ * no status: the first order then shows that there is no runner. */
 int
-hooks_start(struct hooks *hooks, const struct hook_command *commands,
-    size_t count)
+hooks_start(struct hooks *hooks)
 {
-	int socks[2], error;
-	pid_t pid;
+	int socks[2], status = 0, error;
+	pid_t pid, runner;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks) == -1)
 		return -1;
 	pid = fork();
-	if (pid == 0)
-		fork_runner(socks[1], commands, count);
-	if (pid != -1 && await_parent(pid) == 0) {
-		close(socks[1]);
-		*hooks = (struct hooks){.sock = socks[0]};
-		/* Its parent has sent its id. */
-		if (recv(socks[0], &pid, sizeof(pid), MSG_DONTWAIT) ==
-		    (ssize_t)sizeof(pid))
-			hooks->runner = pid;
-		return 0;
+	if (pid == 0) {
+		runner = fork();
+		if (runner == 0)
+			hook_runner_main(socks[1]);
+		if (runner != -1)
+			send(socks[1], &runner, sizeof(runner),
+			    MSG_DONTWAIT | MSG_NOSIGNAL);
+		_exit(runner == -1 ? errno : 0);
 	}
 	error = errno;
-	close(socks[0]);
 	close(socks[1]);
-	errno = error;
-	return -1;
+	if (pid != -1) {
+		while (waitpid(pid, &status, 0) == -1 && errno == EINTR)
+			continue;
+		error = WIFEXITED(status) ? WEXITSTATUS(status) : ECANCELED;
+	}
+	if (error != 0) {
+		close(socks[0]);
+		errno = error;
+		return -1;
+	}
+	*hooks = (struct hooks){.sock = socks[0]};
+	if (recv(socks[0], &runner, sizeof(runner), MSG_DONTWAIT) ==
+	    (ssize_t)sizeof(runner))
+		hooks->runner = runner;
+	return 0;
 }
 
 int
-hooks_run(const struct hooks *hooks, size_t command, const char *entries,
-    size_t length)
+hooks_run(const struct hooks *hooks, const char *command, size_t command_length,
+    const char *entries, size_t length)
 {
-	unsigned char number = (unsigned char)command;
-	struct iovec parts[] = {{&number, 1},
-	    {(void *)(uintptr_t)entries, length}};
-	struct msghdr order = {.msg_iov = parts, .msg_iovlen = 2};
+	char nul = '\0';
+	struct iovec parts[] = {{(void *)(uintptr_t)command, command_length},
+	    {&nul, 1}, {(void *)(uintptr_t)entries, length}};
+	struct msghdr order = {.msg_iov = parts, .msg_iovlen = 3};
+	int flags = MSG_DONTWAIT | MSG_NOSIGNAL;
 
-	return sendmsg(hooks->sock, &order, MSG_DONTWAIT | MSG_NOSIGNAL) == -1
-		   ? -1
-		   : 0;
+	return sendmsg(hooks->sock, &order, flags) == -1 ? -1 : 0;
 }
 
 /* The runner sends nothing more: the socket becomes readable by its end.

@@ -24,18 +24,17 @@ struct hooks {
 	pid_t runner; /* 0: not known */
 };
 
-/* Forks the runner, which runs these commands, 256 at most, by /bin/sh. To be
- * called before this process forks anything else. 0, or -1 with errno. */
-int hooks_start(struct hooks *hooks, const struct hook_command *commands,
-    size_t count);
+/* Forks the runner. To be called before this process forks anything else. 0, or
+ * -1 with errno. */
+int hooks_start(struct hooks *hooks);
 
-/* Has that command run with these entries of its environment, each of which
- * ends with a NUL. The value of the first one is the event, for messages; an
- * entry without a value removes that variable. Never blocks. 0, or -1 with
- * errno: EPIPE or ECONNRESET when the runner is gone, EAGAIN when too much
- * waits. */
-int hooks_run(const struct hooks *hooks, size_t command, const char *entries,
-    size_t length);
+/* Has a command, which need not end with a NUL, run by /bin/sh with these
+ * entries of its environment, each of which does. The value of the first one is
+ * the event, for messages; an entry without a value removes that variable.
+ * Never blocks. 0, or -1 with errno: EPIPE or ECONNRESET when the runner is
+ * gone, EAGAIN when too much waits. */
+int hooks_run(const struct hooks *hooks, const char *command,
+    size_t command_length, const char *entries, size_t length);
 
 /* Waits until the hooks have ended, or have been killed by the runner because
  * they take too long. A runner that does not end, as a hook has stopped it, is

@@ -1,6 +1,5 @@
 #include <errno.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,7 +54,7 @@ struct update {
 /* Once is enough: the next file in the folder fails, too. */
 static void
 metrics_warn(struct metrics_sink *sink, const struct lock_metrics *lock,
-    const char *what)
+    const char *what, const char *why)
 {
 	char name[1024], folder[1024];
 
@@ -63,17 +62,7 @@ metrics_warn(struct metrics_sink *sink, const struct lock_metrics *lock,
 		return;
 	escape_quote(lock->name, name, sizeof(name));
 	escape_quote(lock->file.folder, folder, sizeof(folder));
-	log_warnx("%s: metrics in %s: %s", name, folder, what);
-}
-
-static void
-warn_not_written(struct metrics_sink *sink, const struct lock_metrics *lock,
-    const char *why)
-{
-	char what[METRICS_NAME_SIZE + 256];
-
-	snprintf(what, sizeof(what), "not written: %s", why);
-	metrics_warn(sink, lock, what);
+	log_warnx("%s: metrics in %s: %s%s", name, folder, what, why);
 }
 
 static void
@@ -87,11 +76,11 @@ write_update(void *arg, const void *data, size_t size)
 	metrics_add(&file->changes, &update->changes);
 	why = metrics_file_update(file, &update->run);
 	if (why != NULL)
-		warn_not_written(arg, update->lock, why);
+		metrics_warn(arg, update->lock, "not written: ", why);
 	else if (file->damaged)
 		metrics_warn(arg, update->lock,
-		    "the file was damaged; what cannot be read is counted "
-		    "anew");
+		    "the file was damaged; what cannot be read is counted anew",
+		    "");
 }
 
 /* The locks of an outer run are written by that one. What does not fit into the
@@ -151,17 +140,6 @@ count_end(const struct metrics_sink *sink, struct metrics *changes,
 		values[METRICS_LAST_SUCCESS] = values[METRICS_LAST_END];
 }
 
-static void
-count_loss(struct lock_metrics *lock)
-{
-	int64_t *values = lock->changes.values;
-
-	lock->lost = true;
-	values[METRICS_LOST]++;
-	values[METRICS_LAST_LOST] = clock_epoch();
-	values[METRICS_LEASE_LEFT] = 0;
-}
-
 /* What the event, which is about that lock, changes. */
 static void
 count_event(const struct metrics_sink *sink, struct lock_metrics *lock,
@@ -198,9 +176,13 @@ count_event(const struct metrics_sink *sink, struct lock_metrics *lock,
 		values[METRICS_RENEWAL_FAILURES]++;
 		break;
 	case EVENT_ENDING:
-		if (event_outcome(event) == EVENT_OUTCOME_LOST &&
-		    sink->run.holds && !lock->lost)
-			count_loss(lock);
+		if (event_outcome(event) != EVENT_OUTCOME_LOST ||
+		    !sink->run.holds || lock->lost)
+			break;
+		lock->lost = true;
+		values[METRICS_LOST]++;
+		values[METRICS_LAST_LOST] = clock_epoch();
+		values[METRICS_LEASE_LEFT] = 0;
 		break;
 	case EVENT_ENDED:
 		count_end(sink, &lock->changes, event);
@@ -211,32 +193,21 @@ count_event(const struct metrics_sink *sink, struct lock_metrics *lock,
 }
 
 static void
-metrics_on_lost(struct metrics_sink *sink)
-{
-	size_t held = 0;
-
-	if (!sink->run.holds)
-		return;
-	for (size_t i = 0; i < sink->opts->key_count; i++)
-		held += !sink->locks[i].lost;
-	if (held == 0)
-		end_run(sink);
-	write_round(sink);
-}
-
-static void
 metrics_on_event(void *arg, const struct event *event)
 {
 	struct metrics_sink *sink = arg;
 	const struct opts *opts = sink->opts;
+	size_t kept = 0; /* locks that are not lost */
 
 	if (event->type == EVENT_RENEWED &&
 	    event->left_ms < sink->lease_left_ms)
 		sink->lease_left_ms = event->left_ms > 0 ? event->left_ms : 0;
-	for (size_t i = 0; i < opts->key_count; i++)
+	for (size_t i = 0; i < opts->key_count; i++) {
 		if (event->name == NULL ||
 		    strcmp(event->name, opts->keys[i].name) == 0)
 			count_event(sink, &sink->locks[i], event);
+		kept += !sink->locks[i].lost;
+	}
 	switch (event->type) {
 	case EVENT_BEGUN:
 	case EVENT_ACQUIRED:
@@ -251,8 +222,12 @@ metrics_on_event(void *arg, const struct event *event)
 		write_round(sink);
 		break;
 	case EVENT_ENDING:
-		if (event_outcome(event) == EVENT_OUTCOME_LOST)
-			metrics_on_lost(sink);
+		if (event_outcome(event) != EVENT_OUTCOME_LOST ||
+		    !sink->run.holds)
+			break;
+		if (kept == 0)
+			end_run(sink);
+		write_round(sink);
 		break;
 	case EVENT_UNLOCKED:
 	case EVENT_RELEASED:
@@ -320,8 +295,8 @@ close_sink(void *arg)
 	left = writer_finish(&sink->source);
 	for (size_t i = 0; i < count; i++)
 		if (sink->locks[i].place > sink->source.written && lost++ == 0)
-			warn_not_written(sink, &sink->locks[i],
-			    "the disk is too slow");
+			metrics_warn(sink, &sink->locks[i],
+			    "not written: ", "the disk is too slow");
 	if (lost > 1)
 		log_warnx("the metrics of %zu locks were not written", lost);
 	if (left > 0)

@@ -28,7 +28,7 @@ enum { LOCK_MODE = 0640, TEXT_MODE = 0644 };
 
 /* Another run has the file locked for less than a millisecond, unless it is
  * stopped or the disk is slow. */
-enum { BUSY_MS = 500, PAUSE_MS = 5 };
+enum { BUSY_MS = 500, PAUSE_NS = 5000000 };
 
 /* False: an update has failed. Without a name it is the folder that fails. */
 static bool
@@ -162,8 +162,7 @@ take_lock(struct metrics_file *file)
 		if (clock_now() >= until)
 			return fail(file, NULL,
 			    "another process has locked the file");
-		nanosleep(&(struct timespec){.tv_nsec = PAUSE_MS * 1000000},
-		    NULL);
+		nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
 	}
 	return true;
 }

@@ -11,22 +11,27 @@
 #include "base/clock.h"
 #include "job/signals.h"
 
+/* What precedes the data. */
+struct head {
+	struct writer_source *source;
+};
+
 /* flags: MSG_DONTWAIT to end when nothing waits. Otherwise the end comes when
  * the other socket was shut down. */
 static void
 work(struct writer *writer, int64_t until, int flags)
 {
 	alignas(max_align_t) char data[WRITER_SIZE_MAX];
-	struct writer_source *source;
-	struct iovec parts[] = {{&source, sizeof(source)},
-	    {data, sizeof(data)}};
+	struct head head;
+	struct iovec parts[] = {{&head, sizeof(head)}, {data, sizeof(data)}};
 	struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
 	ssize_t got;
 
 	while (clock_now() < until &&
 	       (got = recvmsg(writer->from, &message, flags)) > 0) {
-		source->write(source->arg, data, (size_t)got - sizeof(source));
-		source->written++;
+		head.source->write(head.source->arg, data,
+		    (size_t)got - sizeof(head));
+		head.source->written++;
 	}
 }
 
@@ -69,7 +74,8 @@ writer_add(struct writer *writer, struct writer_source *source)
 bool
 writer_put(struct writer_source *source, const void *data, size_t size)
 {
-	struct iovec parts[] = {{&source, sizeof(source)},
+	struct head head = {source};
+	struct iovec parts[] = {{&head, sizeof(head)},
 	    {(void *)(uintptr_t)data, size}};
 	const struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
 

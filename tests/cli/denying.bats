@@ -159,3 +159,12 @@ behind() {
 		--server-timeout 2
 	examines 69 "error reach"
 }
+
+@test "deny: commands that are renamed, and a list of more than were asked for" {
+	behind renamed "answer:COMMAND::*5$(printf '\\r\\n$-1%.0s' {1..5})"
+	examines 0 "note persistence"
+	found persistence note "DEL is renamed or removed" "rename-command"
+	set_rules renamed "answer:COMMAND::*9$(printf '\\r\\n$-1%.0s' {1..9})"
+	examines 0 "ok persistence"
+	[[ $output != *"renamed or removed"* ]]
+}

@@ -207,7 +207,8 @@ class Tracer:
     def role_of_child(self, parent):
         roles = {"job/guard.c": "guard", "job/supervisor.c": "command",
                  "redis/names/resolve.c": "resolver", "sink/hooks.c": "runner",
-                 "sink/hook_runner.c": "hook", "admin/watch.c": "view"}
+                 "sink/hook_runner.c": "hook", "sink/writer.c": "writer",
+                 "admin/watch.c": "view"}
         return roles.get(parent.site.file if parent.site else "", "other")
 
     def on_command(self, pid):
@@ -279,7 +280,10 @@ class Tracer:
             self.phase = "stop"
 
     def phase_of(self, tracee):
-        """The guard gets ready while rlockrun acquires the lock, sooner or later."""
+        """The guard gets ready while rlockrun acquires the lock, sooner or later, and the
+        writer's thread writes when it may."""
+        if tracee.role == "writer":
+            return "release"
         tracee.ordered |= tracee.site.name == "job/supervisor.c:read_env:recv"
         late = tracee.role == "guard" and not tracee.ordered and self.phase == "launch"
         return "acquire" if late else self.phase

@@ -6,8 +6,6 @@
 /* The program itself has those of resolve_libc.c. */
 #define resolve_look_up fuzzed_look_up
 #define resolve_failure fuzzed_failure
-#define resolve_is_permanent fuzzed_is_permanent
-#define resolve_advice fuzzed_advice
 #include "redis/names/resolve_getent.c"
 
 #include <netinet/in.h>

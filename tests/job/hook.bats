@@ -316,6 +316,14 @@ rlockrun: the hook for released was ended by signal 9
 rlockrun: the hook for failed ended with status 127' ]]
 }
 
+@test "hook: a full disk and a denied one are reported and change nothing" {
+	: >denied
+	run -3 --separate-stderr rl --hook 'acquired=exec 2>&-; printf x >/dev/full' \
+		--hook "released=exec 2>&-; $PWD/denied" sh -c 'exit 3'
+	[[ $stderr == 'rlockrun: the hook for acquired ended with status '[12]'
+rlockrun: the hook for released ended with status 126' ]]
+}
+
 @test "hook: one that hangs delays neither job nor release, and then makes way" {
 	mkdir below
 	# A tree that ignores TERM, with a session of its own.

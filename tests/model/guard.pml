@@ -583,7 +583,7 @@ active proctype system()
 	parent[C] = INIT;
 #ifdef RUNNER_BELOW
 	/* rlockrun, as a subreaper or as the first process, inherits it.
-	 * src: sink/hooks.c fork_runner
+	 * src: sink/hooks.c hooks_start
 	 * src: sink/hook_runner.c hook_runner_main */
 	parent[R] = SELF;
 	state[R] = ALIVE;

@@ -18,7 +18,8 @@ class Player:
         """(what of the simulation and the unit tests fails on the program as it is, seconds).
         A suite is looked at when one of its tests fails."""
         self.must_build(units_of(storey))
-        simulated = self.sandbox.simulate(1, LATER, self.sandbox.scenes())
+        histories = LATER if storey in SIMULATED else SOON
+        simulated = self.sandbox.simulate(1, histories, self.sandbox.scenes())
         if simulated.failure:
             return [("the program as it is", simulated.failure)], simulated.seconds
         outcome = self.sandbox.run(units_of(storey), LIMIT_S, go_on=True)
@@ -32,14 +33,17 @@ class Player:
         storey = storey_of(mutant.path)
         self.tree.write(mutant)
         try:
-            self.must_build(units_of(storey))
+            self.must(self.tree.build_simulation())
             return self.judge(mutant, storey)
         finally:
             self.tree.restore(mutant)
 
     def judge(self, mutant, storey):
-        steps = [lambda: self.sandbox.simulate(1, SOON, self.sandbox.scenes()),
-                 lambda: self.sandbox.run(units_of(storey), LIMIT_S, ignored=self.broken)]
+        def run_units():
+            self.must_build(units_of(storey))
+            return self.sandbox.run(units_of(storey), LIMIT_S, ignored=self.broken)
+
+        steps = [lambda: self.sandbox.simulate(1, SOON, self.sandbox.scenes()), run_units]
         if storey in SIMULATED:
             steps.append(lambda: self.sandbox.simulate(SOON + 1, LATER - SOON))
         seconds = 0
@@ -56,9 +60,7 @@ class Player:
     def fail_calls(self, mutant):
         """The cases of system calls of its function that fail, twice, with it alone."""
         def play():
-            complaint = self.tree.build_faults()
-            if complaint:
-                raise RuntimeError(complaint)
+            self.must(self.tree.build_faults())
             return self.sandbox.fail_calls(where)
 
         where = f"{mutant.path.removeprefix('src/')}:{mutant.function}"
@@ -106,6 +108,9 @@ class Player:
         return self.sandbox.run([test[0]], ALONE_S, name=test[1]).failure is not None
 
     def must_build(self, units):
-        complaint = self.tree.build(units)
+        self.must(self.tree.build(units))
+
+    @staticmethod
+    def must(complaint):
         if complaint:
             raise RuntimeError(complaint)

@@ -38,7 +38,7 @@ SUITES = {
 # File -> what knows it best.
 FIRST = {
     "src/base/descriptors.c": ["job/descriptors"],
-    "src/base/json.c": ["cli/admin"],
+    "src/base/row.c": ["cli/admin"],
     "src/base/log.c": ["queue/waiters"],
     "src/base/secret.c": ["job/memory"],
     "src/base/table.c": ["cli/admin"],
@@ -52,8 +52,6 @@ FIRST = {
     "src/redis/reread.c": ["servers/rotation"],
     "src/redis/password_file.c": ["servers/rotation", "job/memory"],
     "src/redis/out.c": ["job/memory"],
-    "src/redis/dial.c": ["servers/addresses"],
-    "src/redis/tls/probe.c": ["servers/tls", "servers/hostile"],
     "src/redis/handshake.c": ["servers/servers", "servers/replies"],
     "src/redis/rest.c": ["servers/hangups"],
     "src/redis/exchange.c": ["servers/hangups", "servers/hostile", "servers/cluster"],
@@ -124,6 +122,9 @@ FIRST = {
     "src/run/run.c": ["lock/lock", "queue/queue", "lock/history", "lock/once", "job/limits"],
 }
 
+# Each script with each command denied: it takes a quarter of a minute.
+DENIALS = "tests/unit/denials_test.c"
+
 # What is obviously broken and so must be noticed: file and function, line,
 # changed line.
 PROBES = {
@@ -159,9 +160,11 @@ def expand(patterns):
 def units_of(storey):
     """Unit tests of modules of that storey, and the tables, where the scripts run, too."""
     units, sink = ["tests/unit/tables_test.c"], "sink/hook" if storey == "job" else "-"
-    for path in files_of(["tests/unit/*_test.c"] if storey != "script" else []):
+    if storey == "script":
+        return [*units, DENIALS]
+    for path in files_of(["tests/unit/*_test.c"]):
         with open(path, encoding="utf-8") as file:
-            if re.search(rf'#include "({storey}/|{sink})', file.read()):
+            if path != DENIALS and re.search(rf'#include "({storey}/|{sink})', file.read()):
                 units.append(path)
     return units
 

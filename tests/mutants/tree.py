@@ -27,6 +27,9 @@ class Tree:
         programs = [f"{BUILD}/{unit[:-2]}" for unit in units]
         return self.make("all", f"{BUILD}/sim", *programs)
 
+    def build_simulation(self):
+        return self.make(f"{BUILD}/sim")
+
     def build_faults(self):
         return self.make("VARIANT=faults", "all")
 

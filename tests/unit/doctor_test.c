@@ -112,6 +112,7 @@ test_server(void)
 	follows("no_info:x\nno_config:x\n" GOOD, "note:info note:config",
 	    "one that denies INFO and CONFIG");
 	follows("redis_version:4.0.9\n" GOOD, "warning:version", "an old one");
+	follows("redis_version:10.0.1\n" GOOD, "", "a later one");
 	follows("redis_version:5.0.14\n" GOOD, "note:version",
 	    "one without access rules");
 	follows("mode:cluster\n" GOOD, "warning:cluster", "a node");
@@ -170,6 +171,37 @@ test_server(void)
 	    "clients were evicted");
 }
 
+/* Numbers in a version are compared one by one. */
+static void
+test_kernel(void)
+{
+	static const struct {
+		const char *release;
+		int severity;
+	} kernels[] = {
+	    {"3.10.0-1160.el7.x86_64", FINDING_WARNING},
+	    {"4.9.0-8-amd64", FINDING_WARNING},
+	    {"4.17.19", FINDING_WARNING},
+	    {"4.18.0-80.el8.x86_64", FINDING_OK},
+	    {"4.18", FINDING_OK},
+	    {"6.1.0-13-amd64", FINDING_OK},
+	    {"10.0", FINDING_OK},
+	};
+
+	for (size_t i = 0; i < sizeof(kernels) / sizeof(*kernels); i++) {
+		struct findings findings = {.subject = "this host"};
+		char facts[80];
+
+		snprintf(facts, sizeof(facts), "release:%s\n",
+		    kernels[i].release);
+		rows_judge("host", facts, &findings);
+		is_text(findings.list[0].check, "kernel", "the first row");
+		is_int(findings.list[0].severity, kernels[i].severity,
+		    kernels[i].release);
+		findings_fini(&findings);
+	}
+}
+
 static void
 test_words(void)
 {
@@ -200,6 +232,7 @@ main(void)
 		test_headings(sources.gl_pathv[i]);
 	globfree(&sources);
 	test_server();
+	test_kernel();
 	test_words();
 	test_clock();
 	return tap_done();

@@ -32,24 +32,18 @@ content_of(const char *path)
 	return text;
 }
 
-static int
-start_hook(struct hooks *hooks, const char *command)
-{
-	const struct hook_command commands[] = {{command, strlen(command)}};
-
-	return hooks_start(hooks, commands, 1);
-}
-
 /* The queue of the socket may be shorter. */
 static int
-run_hook(const struct hooks *hooks, const char *event, const char *entry)
+run_hook(const struct hooks *hooks, const char *command, const char *event,
+    const char *entry)
 {
 	struct pollfd out = {.fd = hooks->sock, .events = POLLOUT};
 	char entries[256];
 	int length = snprintf(entries, sizeof(entries), "EVENT=%s%c%s", event,
 	    '\0', entry);
 
-	while (hooks_run(hooks, 0, entries, (size_t)length + 1) == -1)
+	while (hooks_run(hooks, command, strlen(command), entries,
+		   (size_t)length + 1) == -1)
 		if (errno != EAGAIN || poll(&out, 1, 10) == -1)
 			return -1;
 	return 0;
@@ -58,10 +52,11 @@ run_hook(const struct hooks *hooks, const char *event, const char *entry)
 static void
 check_queue(void)
 {
-	struct hooks hooks;
-	int started = start_hook(&hooks,
+	const char command[] =
 	    ": >begun; until [ -e go ]; do sleep 0.01; done; "
-	    "echo $EVENT $REMOVED $KEPT >>log");
+	    "echo $EVENT $REMOVED $KEPT >>log";
+	struct hooks hooks;
+	int started = hooks_start(&hooks);
 	char want[8192], name[16];
 	size_t length = 0;
 
@@ -69,7 +64,7 @@ check_queue(void)
 	is_int(waitpid(-1, NULL, WNOHANG), -1, "it is no child");
 	for (int i = 0; i < ORDERS; i++) {
 		snprintf(name, sizeof(name), "%d", i);
-		if (run_hook(&hooks, name, "REMOVED") == -1)
+		if (run_hook(&hooks, command, name, "REMOVED") == -1)
 			ok(false, "order %d", i);
 		while (access("begun", F_OK) == -1)
 			poll(NULL, 0, 1);
@@ -89,13 +84,13 @@ check_runner_gone(void)
 {
 	struct hooks hooks;
 
-	start_hook(&hooks, "kill -KILL $PPID");
-	run_hook(&hooks, "a", "X=");
+	hooks_start(&hooks);
+	run_hook(&hooks, "kill -KILL $PPID", "a", "X=");
 	hooks_finish(&hooks);
 	ok(true, "the wait ends with a runner that is killed");
-	start_hook(&hooks, "kill -KILL $PPID; sleep 60");
+	hooks_start(&hooks);
 	/* It first takes all orders that there are: leave it time to start. */
-	while (run_hook(&hooks, "a", "X=") == 0)
+	while (run_hook(&hooks, "kill -KILL $PPID; sleep 60", "a", "X=") == 0)
 		poll(NULL, 0, 1);
 	ok(errno == EPIPE || errno == ECONNRESET, "and orders fail");
 	hooks_leave(&hooks);

@@ -123,6 +123,9 @@ static const struct scripted_row silence[] = {
     ROW("  or has become another's", "vote",
 	"start granted +3150 not-ours plant busy",
 	"try =acquiring =held until@29698 @3150 renew! =lost try unproven"),
+    ROW("  or has a nested run that is not counted there", "vote nested",
+	"start granted +3150 not-ours plant uncounted",
+	"join =acquiring =held until@29698 @3150 renew! =lost join unproven"),
     ROW("  with another user it is undone", "vote",
 	"start granted +3150 not-ours plant refused:granted",
 	"try =acquiring =held until@29698 @3150 renew! =lost try unproven "

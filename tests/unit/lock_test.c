@@ -90,7 +90,7 @@ static const struct {
     {"vote", "start granted +3150 not-ours plant", AT_PLANT,
 	{"granted", "busy"}},
     {"vote nested", "start not-held plant", AT_PLANT,
-	{"granted", "not-held", "other-kind"}},
+	{"granted", "uncounted", "not-held", "other-kind"}},
     {"", "start granted +11500 release", AT_AWAIT,
 	{"2:renewed", "3:renewed", "2:not-ours", "3:not-ours", "3:silent"}},
     {"", "start granted +11500 keep4000 release", AT_AWAIT,

@@ -142,6 +142,22 @@ static const struct bad_case {
     {{"--check", "-r", "redis://a", "-r", "redis://b"}, {NULL}, 64,
 	"--check needs a single server: several servers keep no history" TRY,
 	OPT_REDIS},
+    {{"--resume", "a", "-r", "redis://a", "-r", "redis://b"}, {NULL}, 64,
+	"--resume needs a single server" TRY, OPT_REDIS},
+    {{"--hold", "1h", "-k", "a", "-r", "redis://a", "-r", "redis://b"}, {NULL},
+	64, "--hold needs a single server" TRY, OPT_REDIS},
+    {{"-k", "a", "--once-per", "1d", "-s", "ls"}, {NULL}, 64,
+	"--once-per needs an exclusive lock" TRY, OPT_ONCE_PER},
+    {{"-k", "a", "--tls-key", "x", "ls"}, {NULL}, 64,
+	"--tls-key needs a server with TLS (rediss://)" TRY, OPT_TLS_KEY},
+    {{"--cron", "--status", "-k", "a"}, {NULL}, 64,
+	"--cron needs a command" TRY, OPT_CRON},
+    {{"--list", "--all", "-q"}, {NULL}, 64,
+	"--quiet and --all exclude each other" TRY, OPT_QUIET},
+    {{"--list", "--all", "--older-than", "1h"}, {NULL}, 64,
+	"--older-than and --all exclude each other" TRY, OPT_OLDER_THAN},
+    {{"--list", "--failed", "--watch"}, {NULL}, 64,
+	"--watch and --failed exclude each other" TRY, OPT_WATCH},
     {{"--check", "--list"}, {NULL}, 64,
 	"--check and --list exclude each other" TRY, OPT_CHECK},
     {{"--hold", "1m", "-k", "a", "--json"}, {NULL}, 64,
@@ -571,6 +587,43 @@ test_single(void)
 	}
 }
 
+/* A hold and a pause exclude what is about a job; a pause what is about a wait,
+ * too. */
+static void
+test_holds(void)
+{
+	static const struct {
+		char option[24];
+		bool hold, pause; /* exclude it */
+	} cases[] = {{"--shared", true, true}, {"--permits=2", true, true},
+	    {"--ttl=5s", true, true}, {"--min-hold=5s", true, true},
+	    {"--keep-history=9d", true, true}, {"--once-per=1d", true, true},
+	    {"--once-id=x", true, true}, {"--expect=1d", true, true},
+	    {"--splay=5s", true, true}, {"--wait-all", true, true},
+	    {"--max-run=1h", true, true}, {"--warn-after=1h", true, true},
+	    {"--on-lost=warn", true, true}, {"--kill-after=1s", true, true},
+	    {"--on-unavailable=run", true, true}, {"--metrics=/m", true, true},
+	    {"--replaceable", true, true}, {"--newest", false, true},
+	    {"--replace", false, true}, {"--exclusive", false, false},
+	    {"--max-waiters=1", false, false}, {"--label=x", false, false},
+	    {"--wait=5s", false, false}, {"--quiet", false, false}};
+	char want[96];
+
+	for (size_t i = 0; i < 2 * LENGTH(cases); i++) {
+		bool hold = i % 2 == 0;
+		const char *action = hold ? "--hold=1h" : "--pause=1h";
+		const char *option = cases[i / 2].option;
+		bool refused = hold ? cases[i / 2].hold : cases[i / 2].pause;
+
+		snprintf(want, sizeof(want),
+		    "rlockrun: %.*s and %.7s exclude each other" TRY,
+		    (int)strcspn(option, "="), option,
+		    hold ? "--hold" : "--pause");
+		check_mistake(LIST(action, option, "-k", "a"), NONE,
+		    refused ? 64 : 0, refused ? want : "");
+	}
+}
+
 /* No command was to be started. */
 static void
 test_actions(void)
@@ -815,6 +868,7 @@ main(void)
 	test_bad();
 	test_values();
 	test_single();
+	test_holds();
 	test_actions();
 	test_many_keys();
 	test_urls();

@@ -191,7 +191,7 @@ test_history(void)
 	is_int(look.runs[1].waited_ms, -1, "  nor how long it waited");
 	is_text(look.runs[1].reason, "", "  nor a reason");
 	is_int(look.success.end_ms, 1699999999900, "  the last success");
-	is_text(look.success.host, "h", "  its host");
+	is_text(look.success.who.host, "h", "  its host");
 	is_text(look.success.fence, "16", "  its fence");
 	is_int(look.expect_ms, 5000, "  another is due");
 	is_int(look.expect_since_ms, 1699999990000, "  since then");

@@ -31,8 +31,7 @@ test_patience(void)
 /* --- grants ----------------------------------------------------------- */
 
 /* One letter for each server: y(es), n(o), g (no: the outer run's lock is
- * gone), k (it is known, in another kind), - (absent), x (absent for good),
- * o(ut). */
+ * gone), - (absent), x (absent for good), o(ut). */
 static struct votes
 parse(const char *letters)
 {
@@ -40,9 +39,8 @@ parse(const char *letters)
 
 	for (; *letters != '\0'; letters++) {
 		votes.yes += *letters == 'y';
-		votes.no += strchr("ngk", *letters) != NULL;
+		votes.no += *letters == 'n' || *letters == 'g';
 		votes.gone += *letters == 'g';
-		votes.known += *letters == 'y' || *letters == 'k';
 		votes.permanent += *letters == 'x';
 		votes.out += *letters == 'o';
 	}
@@ -65,10 +63,9 @@ test_grants(void)
 	    {"yggo-", "wait"},
 	    {"ygg", "failed"},
 	    {"ggo", "wait"},
-	    {"gg-", "no"},
-	    {"ggx", "no"},
-	    {"gkk", "failed"},
-	    {"kk-", "no"},
+	    {"gg-", "failed"},
+	    {"ggx", "failed"},
+	    {"ggg", "no"},
 	    {"yg-", "failed"},
 	    {"ooxxx", "wait"},
 	    {"yyxxx", "failed"},

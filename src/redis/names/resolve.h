@@ -42,11 +42,9 @@ int resolve_start(struct resolve *resolve, const struct endpoint *endpoint,
     struct resolve_answer *answer);
 void resolve_cancel(struct resolve *resolve);
 
-/* Why a name has no address, and what to do. */
-const char *resolve_failure(int error);
-const char *resolve_advice(int error);
-/* Whether no name has one here, as there is no resolver. */
-bool resolve_is_permanent(int error);
+/* Why a name has no address, and what to do; permanent: no name has one here,
+ * as there is no resolver. */
+const char *resolve_failure(int error, const char **advice, bool *permanent);
 
 /* For the helper process. The first one blocks: resolve_libc.c. The second one
  * is 1, 0 if host is not a numeric address, or -1 with errno if that has the

@@ -93,24 +93,15 @@ resolve_look_up(const char *host, int port, struct resolve_answer *answer)
 }
 
 const char *
-resolve_failure(int error)
+resolve_failure(int error, const char **advice, bool *permanent)
 {
-	return error == NO_GETENT
-		   ? "a static rlockrun requires getent(1) for that, and can "
-		     "execute none of " PATH_1 ", " PATH_2 ", " PATH_3
-		   : gai_strerror(error);
-}
-
-bool
-resolve_is_permanent(int error)
-{
-	return error == NO_GETENT;
-}
-
-const char *
-resolve_advice(int error)
-{
-	return error == NO_GETENT   ? "use an address"
-	       : error == EAI_AGAIN ? RESOLVE_CHECK_DNS
-				    : "check the host name";
+	*permanent = error == NO_GETENT;
+	if (error == NO_GETENT) {
+		*advice = "use an address";
+		return "a static rlockrun requires getent(1) for that, and can "
+		       "execute none of " PATH_1 ", " PATH_2 ", " PATH_3;
+	}
+	*advice =
+	    error == EAI_AGAIN ? RESOLVE_CHECK_DNS : "check the host name";
+	return gai_strerror(error);
 }

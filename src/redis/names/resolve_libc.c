@@ -25,22 +25,12 @@ resolve_look_up(const char *host, int port, struct resolve_answer *answer)
 	freeaddrinfo(list);
 }
 
-const char *
-resolve_failure(int error)
-{
-	return gai_strerror(error);
-}
-
 /* A name server may learn the name, or be reached, in a moment. */
-bool
-resolve_is_permanent(int error)
-{
-	(void)error;
-	return false;
-}
-
 const char *
-resolve_advice(int error)
+resolve_failure(int error, const char **advice, bool *permanent)
 {
-	return error == EAI_AGAIN ? RESOLVE_CHECK_DNS : "check the host name";
+	*advice =
+	    error == EAI_AGAIN ? RESOLVE_CHECK_DNS : "check the host name";
+	*permanent = false;
+	return gai_strerror(error);
 }

@@ -110,9 +110,10 @@ shake_hands(struct way *way)
 		way_describe(way, WAY_NO_CONNECTION, SECURE_NO_ANSWER, NULL);
 		stream_watch(stream, false);
 	} else {
-		way_note_permanence(way, stream_is_permanent(stream, errno));
+		way_note_permanence(way,
+		    tls_stream_is_permanent(stream->tls, errno));
 		way_fail_soon(way, WAY_NO_CONNECTION,
-		    stream_error(stream, errno), NULL);
+		    tls_stream_error(stream->tls, errno), NULL);
 	}
 }
 

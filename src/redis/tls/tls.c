@@ -150,7 +150,6 @@ set_certificate(const struct library *lib, SSL_CTX *ctx,
 	return 0;
 }
 
-/* With all but the CAs. */
 static int
 make_ctx(struct tls_context *context, SSL_CTX **made, char *error)
 {
@@ -173,6 +172,8 @@ make_ctx(struct tls_context *context, SSL_CTX **made, char *error)
 	lib->SSL_CTX_set_cert_verify_callback(ctx, verify, context);
 	lib->SSL_CTX_set_default_passwd_cb(ctx, no_passphrase);
 	rc = set_certificate(lib, ctx, context->paths, error);
+	if (rc == 0)
+		rc = set_ca(lib, ctx, context->paths[TLS_CA], error);
 	if (rc == 0)
 		*made = ctx;
 	else
@@ -228,12 +229,8 @@ make_anew(struct tls_context *context, char *error)
 	if (are_same_files(files, context->files))
 		return 0;
 	rc = make_ctx(context, &ctx, error);
-	if (rc == 0)
-		rc = set_ca(lib, ctx, context->paths[TLS_CA], error);
-	if (rc != 0) {
-		lib->SSL_CTX_free(ctx);
+	if (rc != 0)
 		return rc;
-	}
 	lib->SSL_CTX_free(context->ctx);
 	context->ctx = ctx;
 	memcpy(context->files, files, sizeof(files));
@@ -246,8 +243,7 @@ tls_context_refresh(struct tls_context *context, bool anew)
 	char error[TLS_ERROR_MAX];
 	int rc;
 
-	if (context->state != TLS_READY ||
-	    !reread_is_due(&context->reread, anew))
+	if (context->ctx == NULL || !reread_is_due(&context->reread, anew))
 		return;
 	rc = make_anew(context, error);
 	reread_finish(&context->reread, rc == 0 ? NULL : error);
@@ -313,7 +309,7 @@ tls_context_load(struct tls_context *context)
 	uint64_t options;
 	int rc;
 
-	if (context->state != TLS_NOT_LOADED)
+	if (context->ctx != NULL)
 		return;
 	context->reread.read_at = clock_now();
 	options = tls_library_prepare() | OPENSSL_INIT_NO_ATEXIT |
@@ -327,30 +323,12 @@ tls_context_load(struct tls_context *context)
 		rc = make_ctx(context, &context->ctx, error);
 	if (rc != 0)
 		context->die(rc, error);
-	context->state = TLS_WITHOUT_CA;
-}
-
-void
-tls_context_read_ca(struct tls_context *context)
-{
-	char error[TLS_ERROR_MAX];
-	int rc;
-
-	if (context->state != TLS_WITHOUT_CA)
-		return;
-	rc = set_ca(&context->lib, context->ctx, context->paths[TLS_CA], error);
-	if (rc != 0)
-		context->die(rc, error);
-	context->state = TLS_READY;
 }
 
 static void
 on_first_turn(void *arg)
 {
-	struct tls_context *context = arg;
-
-	tls_context_load(context);
-	tls_context_read_ca(context);
+	tls_context_load(arg);
 }
 
 void

@@ -41,11 +41,8 @@ bool tls_context_may_block(const struct tls_context *context);
  * that a file that is wrong is always reported. */
 void tls_context_begin(struct tls_context *context, struct loop *loop);
 
-/* For stream.c, which may be faster than the loop. What is needed before a
- * session is made, then what is needed before the server's reply is read: the
- * server is at work meanwhile. */
+/* Before a session is made, which may be faster than the loop. */
 void tls_context_load(struct tls_context *context);
-void tls_context_read_ca(struct tls_context *context);
 
 /* To be called before a session is made. If certificate and key do not fit, or
  * a file cannot be used, the former contents of all files are kept. anew: see

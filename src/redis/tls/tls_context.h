@@ -97,16 +97,11 @@ enum tls_file { TLS_CA, TLS_CERT, TLS_KEY, TLS_FILES };
 
 #define TLS_NAMES_MAX 256
 
-enum tls_state {
-	TLS_NOT_LOADED,
-	TLS_WITHOUT_CA, /* a session may greet, but not read what comes back */
-	TLS_READY,
-};
-
 struct tls_context {
-	enum tls_state state;
 	struct library lib;
-	SSL_CTX *ctx;	   /* sessions keep the one that they began with */
+	/* NULL: nothing is loaded. Sessions keep the one that they began with.
+	 */
+	SSL_CTX *ctx;
 	bool beyond_tls12; /* the system requires a newer version */
 	void (*die)(int status, const char *why);
 	struct loop_timer timer;

@@ -290,10 +290,8 @@ tls_stream_handshake(struct tls_stream *tls)
 			return 0;
 		}
 		got = needs_input(tls, rc);
-		if (got == 0) {
-			tls_context_read_ca(tls->context);
+		if (got == 0)
 			got = pull(tls);
-		}
 	}
 	if (got == 0 || errno == ECONNRESET) {
 		snprintf(tls->error, sizeof(tls->error), "%s",
@@ -417,15 +415,16 @@ tls_stream_is_alert(const char *in, size_t length)
 }
 
 const char *
-tls_stream_error(const struct tls_stream *tls)
+tls_stream_error(const struct tls_stream *tls, int error)
 {
-	return tls->error[0] != '\0' ? tls->error : NULL;
+	return tls != NULL && tls->error[0] != '\0' ? tls->error
+						    : strerror(error);
 }
 
 bool
-tls_stream_is_permanent(const struct tls_stream *tls)
+tls_stream_is_permanent(const struct tls_stream *tls, int error)
 {
-	return tls->permanent;
+	return tls != NULL && error == EPROTO && tls->permanent;
 }
 
 void

@@ -41,9 +41,10 @@ bool tls_stream_describe(const struct tls_stream *tls,
 /* Whether a server that was greeted by something else than TLS answers so. */
 bool tls_stream_is_alert(const char *in, size_t length);
 
-/* Why it failed, or NULL: the errno says it. */
-const char *tls_stream_error(const struct tls_stream *tls);
-/* Whether an EPROTO was such a failure as stream_is_permanent means. */
-bool tls_stream_is_permanent(const struct tls_stream *tls);
+/* For a failure with that errno, also without TLS: what it means, in a few
+ * words about the server; and whether it will fail so until a certificate, an
+ * option or the server is changed. */
+const char *tls_stream_error(const struct tls_stream *tls, int error);
+bool tls_stream_is_permanent(const struct tls_stream *tls, int error);
 
 #endif
