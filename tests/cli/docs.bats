@@ -95,7 +95,7 @@ tags() {
 members_are() {
 	sort -u >"$table.said"
 	(cd "$root/src" && cat "${@:2}") >"$table.source"
-	grep -oE 'row_[a-z]+\(&?row, (NULL, |"[A-Z]+", )?"[a-z_]+"' "$table.source" |
+	grep -oE 'row_(open|string|text|number|digits|bool|null|seconds)\(&?row, (NULL, |"[A-Z]+", )?"[a-z_]+"' "$table.source" |
 		sed 's/.*"\(.*\)"/\1/' | sort -u >"$table.members"
 	[[ -s $table.members ]]
 	comm -13 "$table.said" "$table.members" | diff --label "$1" --label members /dev/null -
@@ -105,6 +105,8 @@ members_are() {
 
 @test "man page: the members of a log line are those of the program" {
 	sed -nE 's/^	\{"[a-z]*", "([a-z_]+)",.*/\1/p' "$root/src/sink/event_fields.c" >"$table.members"
+	grep -ohE 'row_[a-z]+\(&?row, "[a-z_]+"' "$root"/src/sink/{event_fields,log_line}.c |
+		sed 's/.*"\(.*\)"/\1/' >>"$table.members"
 	sed -n 's/.*\.ms = "\([a-z_]*\)".*/\1/p' "$root/src/run/event.c" >>"$table.members"
 	(($(sort -u "$table.members" | wc -l) > 25))
 	tags rlockrun-events.7 JSON Li | same_as rlockrun-events.7 "$table.members"

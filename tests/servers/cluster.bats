@@ -387,3 +387,90 @@ refuses_more() {
 	touch "done"
 	exits_with 0 "$PID"
 }
+
+# --- nodes that die ---------------------------------------------------------------
+
+# own_failover_cluster: KEY lies on c0, whose replica is c3.
+own_failover_cluster() {
+	own_cluster 3 1
+	key_on 0
+}
+
+# The replica of c0 has taken over.
+taken_over() {
+	[[ $(node_cli "$SUITE_DIR/c3" role 2>/dev/null) == master* ]] &&
+		[[ $(node_cli "$SUITE_DIR/c1" cluster info) == *cluster_state:ok* ]]
+}
+
+# WAIT waits for what was written before its own connection's last command.
+replica_has_all() {
+	[[ $(printf 'ping\nwait 1 5000\n' | node_cli "$PWD/c0" | tail -n 1) == 1 ]]
+}
+
+# bats test_tags=night
+@test "the owner dies while A holds and B waits" {
+	own_failover_cluster
+	hold -t 6
+	A=$PID
+	start "$RLOCKRUN" -t 6 -k "$KEY" sh -c 'echo B >ran'
+	B=$PID
+	wait_until waiting_are 1
+	replica_has_all
+	stop_server "$PWD/c0"
+	wait_until taken_over
+	wait_until eval '(($(node_cli "$PWD/c3" pttl "$KEY") > 5000))'
+	[[ ! -e ran ]]
+	touch "done"
+	exits_with 0 "$A"
+	exits_with 0 "$B"
+	[[ -e ran && -z $(keys_left) ]]
+}
+
+# lose_writes: the replica gets nothing from here on, until it is continued.
+lose_writes() {
+	kill -STOP "$(<"$PWD/c3/pid")"
+	node_cli "$PWD/c0" client kill type replica >/dev/null
+}
+
+# The owner dies, and its replica takes over without the writes that it lacks.
+fail_over() {
+	stop_server "$PWD/c0"
+	kill -CONT "$(<"$PWD/c3/pid")"
+	wait_until taken_over
+}
+
+# bats test_tags=night
+@test "the owner dies, and its replica does not have the lock: 79" {
+	own_failover_cluster
+	lose_writes
+	hold -t 20
+	A=$PID
+	fail_over
+	run -0 rl -t 20 true
+	exits_with 79 "$A"
+	[[ -z $(keys_left) ]]
+}
+
+# bats test_tags=night
+@test "--wait-replicas 1, the owner dies, and its replica does not have the lock: the job never ran" {
+	own_failover_cluster
+	lose_writes
+	start "$RLOCKRUN" -k "$KEY" -t 10 --wait-replicas 1:100ms touch ran
+	wait_until grep -q '0 of 1 replicas' "$ERR"
+	fail_over
+	run -0 rl true
+	kill -TERM "$PID"
+	exits_with 143 "$PID"
+	[[ ! -e ran && -z $(keys_left) ]]
+}
+
+# bats test_tags=night
+@test "the owner dies while holding, and no node takes over: the job is dead in time, 79" {
+	own_cluster 3 0
+	key_on 0
+	hold -t 4
+	stop_server "$PWD/c0"
+	exits_with 79 "$PID"
+	gone "$(<job)"
+	grep -q 'cannot renew the lock' "$ERR"
+}

@@ -330,6 +330,32 @@ has_waited() {
 	[[ -z $(keys_left) ]]
 }
 
+# bats test_tags=night
+@test "S12: a failover that forgets the lock: 79" {
+	own_sentinels 1
+	lose_writes
+	hold -t 9
+	first=$PID
+	stop_server "$PWD/p0"
+	kill -CONT "$(<p1/pid)"
+	wait_until is_primary p1
+	SUITE_DIR=$PWD/p1
+	run -0 rl true
+	exits_with 79 "$first"
+	[[ -z $(keys_left) ]]
+}
+
+# bats test_tags=night
+@test "--wait-replicas: a primary that was replaced by hand is left before it knows" {
+	own_sentinels 2
+	hold -t 6 --wait-replicas 1
+	at s0 sentinel failover primary
+	wait_until grep -q 'renewed again' "$ERR"
+	is_primary p0
+	touch "done"
+	exits_with 0 "$PID"
+}
+
 @test "S12: with --wait-replicas 1 the job never ran" {
 	own_sentinels 1
 	lose_writes
