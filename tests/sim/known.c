@@ -292,8 +292,11 @@ known_is_excused(const struct actor *actor)
 			may_suffer(actor, seen_of(nested)->stolen_at)))
 			return true;
 	}
-	/* One of several locks was held before the last one was granted. */
+	/* One of several locks was held before the last one was granted. The
+	 * leases of counted locks are dated by the server. */
 	return may_suffer(actor, stage.step_at) ||
+	       (actor->opts->lock.kind != &kind_exclusive &&
+		   may_suffer(actor, stage.reread_at)) ||
 	       known_is_forced(actor, actor->opts->key_count > 1
 					  ? actor->begun_at
 					  : actor->granted_at) ||
