@@ -22,18 +22,15 @@
 
 enum { NAME_SIZE = 1024 };
 
-enum target { TARGET_STDERR, TARGET_SYSLOG, TARGET_FILE };
-
 struct event_log {
 	const struct opts *opts;
 	struct log_line line;
-	struct reminder reminder; /* to log the wait again */
-	enum target target;
-	char *path;		/* NULL: stderr */
-	_Atomic size_t dropped; /* lines */
-	int socket;		/* to syslog, or -1 */
-	struct log_file file;	/* the thread's */
-	struct writer_source source;
+	struct reminder reminder;    /* to log the wait again */
+	char *path;		     /* NULL: stderr */
+	_Atomic size_t dropped;	     /* lines */
+	int socket;		     /* to syslog, or -1 */
+	struct log_file file;	     /* the thread's */
+	struct writer_source source; /* without a writer there is no file */
 };
 
 /* The first line that is dropped is reported. */
@@ -107,18 +104,17 @@ log_event(struct event_log *state, const struct event *event)
 
 	if (level == LEVEL_LOG)
 		level = LEVEL_INFO;
-	if (state->target == TARGET_STDERR &&
-	    !event_text_is_shown(level, state->opts))
+	if (state->path == NULL && !event_text_is_shown(level, state->opts))
 		return;
 	length = log_line_format(&state->line, event, text);
 	if (length == 0)
 		return;
-	if (state->target == TARGET_STDERR)
+	if (state->path == NULL)
 		log_raw(text, length);
-	else if (state->target == TARGET_SYSLOG)
-		send_to_syslog(state, text, length);
-	else
+	else if (state->source.writer != NULL)
 		put_line(state, text, length);
+	else
+		send_to_syslog(state, text, length);
 }
 
 static void
@@ -168,11 +164,9 @@ open_log(const struct facts *facts, struct loop *loop, struct writer *writer)
 	    .source = {.write = write_line, .arg = state},
 	    .socket = -1};
 	if (opts->log_to != NULL && strcmp(opts->log_to, "syslog") == 0) {
-		state->target = TARGET_SYSLOG;
 		state->line.head = LOG_LINE_SYSLOG;
 		state->path = mem_strdup(SYSLOG_PATH);
 	} else if (opts->log_to != NULL) {
-		state->target = TARGET_FILE;
 		state->path = mem_strdup(opts->log_to);
 		why = log_file_open(&state->file, state->path);
 		if (why == NULL && writer_add(writer, &state->source) == -1)
@@ -197,7 +191,7 @@ close_log(void *arg)
 	size_t lost = 0;
 
 	reminder_stop(&state->reminder);
-	if (state->target == TARGET_FILE)
+	if (state->source.writer != NULL)
 		lost = writer_finish(&state->source);
 	for (size_t i = 0; i < lost; i++)
 		event_log_drop(state, "it is too slow");
@@ -207,7 +201,7 @@ close_log(void *arg)
 		    state->dropped > 1 ? "were" : "was");
 	if (lost > 0)
 		return;
-	if (state->target == TARGET_FILE)
+	if (state->source.writer != NULL)
 		close(state->file.fd);
 	if (state->socket != -1)
 		close(state->socket);
