@@ -182,13 +182,14 @@ text_at(const struct event_fields *fields, const struct field *row)
 	    [FROM_HOLDER] = fields->holder,
 	    [FROM_BY] = fields->event.by,
 	    [FROM_SELF] = fields->self};
-	const char *text = from[row->from];
+	const char *owner = from[row->from];
+	const char *text;
 
-	if (text == NULL)
+	if (owner == NULL)
 		return NULL;
-	text += row->at;
+	text = owner + row->at;
 	if (row->from == FROM_FIELDS)
-		memcpy(&text, text, sizeof(text));
+		memcpy(&text, owner + row->at, sizeof(text));
 	return text != NULL && *text != '\0' ? text : NULL;
 }
 

@@ -22,7 +22,7 @@ a_tree() {
 }
 
 @test "DEPS=no: what cannot be run is named, skipped and counted" {
-	LACKS='redis-server luajit' a_tree tests/run
+	LACKS='redis-server luajit' a_tree tests/run tests/tap.bash
 	printf '@test "%s" { :; }\n' one two >tests/cli/a.bats
 	touch tests/unit/{built,other}_test.c
 	mkdir -p build/tests/unit
