@@ -44,8 +44,10 @@ const struct judgement rows_table[] = {
 	    "put \"redis = URL\" into /etc/rlockrun.conf"},
 
 	{.text = "failure"},
-	{"reach", FINDING_UNKNOWN, "is_replica", "{refusal}{failure}", "{advice}"},
-	{"reach", EXITCODE_REFUSED, "refused", "{refusal}{failure}", "{advice}"},
+	{"reach", FINDING_UNKNOWN, "is_replica",
+	    "{refusal}{failure}", "{advice}"},
+	{"reach", EXITCODE_REFUSED, "refused",
+	    "{refusal}{failure}", "{advice}"},
 	{"reach", EXITCODE_UNAVAILABLE, "", "{refusal}{failure}", "{advice}"},
 
 	{.text = "tls"},
@@ -107,7 +109,8 @@ const struct judgement rows_table[] = {
 	    "failed or do not answer: their locks are out of reach", REPAIR},
 	{.text = "nodes"},
 	{"primaries", FINDING_UNKNOWN, "",
-	    "the nodes are not known, so they are not examined[: {why}]", "{see}"},
+	    "the nodes are not known, so they are not examined[: {why}]",
+	    "{see}"},
 
 	/* What one sentinel says of the primary, and of the others. */
 	{.text = "sentinel"},
@@ -206,22 +209,26 @@ const struct judgement rows_table[] = {
 	    "CONFIG GET is not available, so some settings are not known: "
 	    "{no_config}", "{permit_config}"},
 
-	{"version", FINDING_OK, "valkey_version", "Valkey {valkey_version}", ""},
-	{"version", FINDING_OK, "redict_version", "Redict {redict_version}", ""},
+	{"version", FINDING_OK, "valkey_version",
+	    "Valkey {valkey_version}", ""},
+	{"version", FINDING_OK, "redict_version",
+	    "Redict {redict_version}", ""},
 	{"version", FINDING_UNKNOWN, "!redis_version",
 	    "the server does not say which version it is", "{see_info}"},
 	{"version", FINDING_WARNING, "redis_version<5",
 	    "Redis {redis_version} is older than Redis 5",
 	    "install Redis 5 or newer, or Valkey"},
-	{"version", FINDING_NOTE, "redis_version<6", "Redis {redis_version} has neither "
-	    "access rules nor TLS, which came with Redis 6", ""},
+	{"version", FINDING_NOTE, "redis_version<6",
+	    "Redis {redis_version} has neither access rules nor TLS, which "
+	    "came with Redis 6", ""},
 	{"version", FINDING_OK, "redis_version<7",
 	    "Redis {redis_version}, without ACL DRYRUN", ""},
 	{"version", FINDING_OK, "", "Redis {redis_version}", ""},
 
 	/* As a part of a cluster that the URL names, it is as it should be. */
-	{"cluster", FINDING_WARNING, "mode=cluster !in_cluster", "the server is "
-	    "a node of a cluster: it refuses locks that belong to other nodes",
+	{"cluster", FINDING_WARNING, "mode=cluster !in_cluster",
+	    "the server is a node of a cluster: it refuses locks that belong "
+	    "to other nodes",
 	    "redis-cluster:// in place of redis://"},
 
 	/* Each of them grants what another one has granted. */
@@ -253,8 +260,9 @@ const struct judgement rows_table[] = {
 	    "raise its maxmemory"},
 
 	{"persistence", FINDING_OK,
-	    "aof_enabled=1 appendfsync=always !replay_lacks !renamed !rewriting "
-	    "!no-appendfsync-on-rewrite=yes !aof_last_bgrewrite_status=err",
+	    "aof_enabled=1 appendfsync=always !replay_lacks !renamed "
+	    "!rewriting !no-appendfsync-on-rewrite=yes "
+	    "!aof_last_bgrewrite_status=err",
 	    "appendonly is yes and appendfsync always: a restart loses no "
 	    "lock, if its file says so, too", ""},
 	{"persistence", FINDING_OK, "abstains",
@@ -396,23 +404,26 @@ const struct judgement rows_table[] = {
 	{.text = "replica clock"},
 	{"clock", FINDING_UNKNOWN, "no_time",
 	    "the replica does not say its time", "permit +time there"},
-	{"clock", FINDING_NOTE, "time behind", "{behind} s behind the primary's: "
-	    "promoted, it keeps locks for longer", "keep both clocks by NTP"},
-	{"clock", FINDING_WARNING, "time ahead more_than_ttl", "{ahead} s ahead of "
-	    "the primary's: promoted, it frees every lock",
+	{"clock", FINDING_NOTE, "time behind",
+	    "{behind} s behind the primary's: promoted, it keeps locks for "
+	    "longer", "keep both clocks by NTP"},
+	{"clock", FINDING_WARNING, "time ahead more_than_ttl",
+	    "{ahead} s ahead of the primary's: promoted, it frees every lock",
 	    "keep both clocks by NTP"},
-	{"clock", FINDING_WARNING, "time ahead", "{ahead} s ahead of the primary's: "
-	    "promoted, it frees locks too soon", "keep both clocks by NTP"},
+	{"clock", FINDING_WARNING, "time ahead",
+	    "{ahead} s ahead of the primary's: promoted, it frees locks too "
+	    "soon", "keep both clocks by NTP"},
 	/* and those without any fault. */
 	{.text = "replica good"},
-	{"replica", FINDING_OK, "time", "read-only; its settings and its clock are "
-	    "as they should be", ""},
+	{"replica", FINDING_OK, "time",
+	    "read-only; its settings and its clock are as they should be", ""},
 
 	/* --- this host -------------------------------------------------- */
 
 	{.text = "host"},
 	{"kernel", FINDING_WARNING, "release<4.18",
-	    "{system} {release} is older than Linux 4.18", "use a newer kernel"},
+	    "{system} {release} is older than Linux 4.18",
+	    "use a newer kernel"},
 	{"kernel", FINDING_OK, "release", "{system} {release}", ""},
 
 	{"proc", EXITCODE_RESOURCE, "unguarded elsewhere",
