@@ -89,7 +89,8 @@ describe_lock(const struct look *look, enum look_due due,
 	    unknown ? ", by the clock of the server" : "",
 	    overdue ? ", due every " : "", overdue ? every : "",
 	    end != NULL ? "; last run: " : "", end != NULL ? end : "",
-	    look_run_is_on(&look->last) ? "; running" : "");
+	    look->run_count > 0 && look_run_is_on(look->runs) ? "; running"
+							      : "");
 	free(end);
 	return text;
 }

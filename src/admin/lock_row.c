@@ -199,8 +199,8 @@ put_history(struct row *row, const struct look *look)
 {
 	const struct look_run *success = &look->success;
 
-	if (look->last.exists)
-		lock_row_put_run(row, "last_run", &look->last, look->now_ms);
+	if (look->run_count > 0)
+		lock_row_put_run(row, "last_run", look->runs, look->now_ms);
 	else
 		row_null(row, "last_run");
 	if (success->end_ms > 0) {
@@ -245,8 +245,8 @@ put_cells(struct row *row, const struct look *look, const char *name, bool all)
 		row_words(row, "SUCCESS", "future");
 	else if (look->success.end_ms > 0)
 		put_age(row, "SUCCESS", look->now_ms - look->success.end_ms);
-	if (all && look->last.exists) {
-		lock_row_put_run(row, NULL, &look->last, look->now_ms);
+	if (all && look->run_count > 0) {
+		lock_row_put_run(row, NULL, look->runs, look->now_ms);
 	} else if (!all && oldest != NULL) {
 		put_holder(row, oldest);
 		row_digits(row, "FENCE", NULL, look->fence);

@@ -20,7 +20,7 @@ enum { TENTHS_BELOW_MS = 60000 };
 bool
 look_has_history(const struct look *look)
 {
-	return look->last.exists || look->success.end_ms > 0;
+	return look->run_count > 0 || look->success.end_ms > 0;
 }
 
 const struct look_problem *
@@ -301,11 +301,11 @@ is_usual(const struct look_run *run)
 static void
 print_last_run(const struct look *look)
 {
-	const struct look_run *run = &look->last;
+	const struct look_run *run = look->runs;
 	char start[32], end[32], took[32], status[72] = "";
 	struct holder_text words;
 
-	if (!run->exists || look_run_is_on(run))
+	if (look->run_count == 0 || look_run_is_on(run))
 		return;
 	holder_text_split(&run->who, &words);
 	look_describe_time(run->start_ms, look->now_ms, start, sizeof(start));
@@ -335,7 +335,7 @@ print_expected(const struct look *look)
 	enum look_due due = look_due(look, &overdue_ms);
 
 	if (success->end_ms > 0 &&
-	    (!look->last.exists || look->last.end_ms != success->end_ms)) {
+	    (look->run_count == 0 || look->runs[0].end_ms != success->end_ms)) {
 		moment_describe_time(success->end_ms - look->now_ms, end,
 		    sizeof(end));
 		look_describe_ago(success->end_ms, look->now_ms, ago,

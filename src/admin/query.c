@@ -132,7 +132,6 @@ read_fence(struct record_words *words, char fence[LOOK_FENCE_SIZE])
 static void
 read_grant(struct record_words *words, struct look_run *run, int64_t now_ms)
 {
-	run->exists = true;
 	run->who.reported_at = clock_now();
 	read_fence(words, run->fence);
 	run->start_ms = record_time(words, now_ms);
@@ -164,10 +163,7 @@ add_look_run(struct look *look, const struct look_run *run)
 static void
 add_present_run(struct look *look, const char *entry, bool holds)
 {
-	struct look_run run = {.exists = true,
-	    .holds = holds,
-	    .status = -1,
-	    .waited_ms = -1};
+	struct look_run run = {.holds = holds, .status = -1, .waited_ms = -1};
 	struct record_entry read;
 
 	if (strcspn(entry, " ") < TOKEN_SIZE - 1 ||
@@ -249,7 +245,7 @@ static void
 take_runs(struct cursor *values, struct look *look)
 {
 	while (cursor_has_more(values)) {
-		struct look_run run = {.exists = true};
+		struct look_run run = {.fence = ""};
 		struct record_words words = {cursor_text(values, LIMIT_ENTRY)};
 
 		run.end_ms = record_time(&words, look->now_ms);
@@ -259,8 +255,6 @@ take_runs(struct cursor *values, struct look *look)
 		read_grant(&words, &run, look->now_ms);
 		add_look_run(look, &run);
 	}
-	if (look->run_count > 0)
-		look->last = look->runs[0];
 }
 
 /* Whom a note names behind the '|': by what its reason has there. */

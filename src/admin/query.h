@@ -33,10 +33,9 @@ struct look_holder {
 	char fence[LOOK_FENCE_SIZE]; /* decimal, or empty */
 };
 
-/* By the record of the last run, which a run leaves even if nobody holds the
+/* By the record that a run leaves, which is there even if nobody holds the
  * lock any more. */
 struct look_run {
-	bool exists;
 	bool holds; /* it still has the lock */
 	struct holder who;
 	int64_t start_ms;	     /* by the server's clock, like the next */
@@ -93,7 +92,6 @@ struct look {
 	int64_t nested; /* runs; set by who asked */
 	bool released;	/* the outermost of a nest has ended */
 	int64_t now_ms; /* the server's clock */
-	struct look_run last;  /* the first of the runs */
 	struct look_run *runs; /* the newest first */
 	size_t run_count;
 	int64_t expect_ms;	 /* a success is due so often; 0: not stated */
@@ -112,7 +110,7 @@ struct look {
 static inline bool
 look_run_is_on(const struct look_run *run)
 {
-	return run->exists && run->holds && run->end_ms == 0;
+	return run->holds && run->end_ms == 0;
 }
 
 /* Each of the following fills in a request: see lock/request.h. They die when

@@ -126,7 +126,8 @@ test_look(void)
 	is_text(look.queue[0].host, "web-3", "  its host");
 	is_text(look.queue[0].pid, "7", "  its pid");
 	is_int(look.queue[0].waiting_ms, 2000, "  waits for");
-	ok(!look.last.exists && look.success.end_ms == 0, "  no run is known");
+	ok(look.run_count == 0 && look.success.end_ms == 0,
+	    "  no run is known");
 	query_fini(&look);
 }
 
@@ -175,16 +176,16 @@ test_history(void)
 					      "]\n[\n]");
 	is_text(look.fence, "17", "a look with a fence");
 	is_int((int64_t)look.run_count, 2, "  two runs");
-	is_text(look.last.who.host, "h", "  the last one's host");
-	is_text(look.last.who.pid, "7", "  pid");
-	is_text(look.last.who.label, "l", "  label");
-	is_int(look.last.start_ms, 1699999999000, "  start");
-	is_int(look.last.end_ms, 1699999999900, "  end");
-	is_int(look.last.status, 3, "  status");
-	is_text(look.last.fence, "16", "  fence");
-	is_int(look.last.waited_ms, 12, "  waited");
-	is_text(look.last.reason, "job_ended", "  reason");
-	ok(!look.last.holds && look_last_over(&look) == &look.runs[0],
+	is_text(look.runs[0].who.host, "h", "  the last one's host");
+	is_text(look.runs[0].who.pid, "7", "  pid");
+	is_text(look.runs[0].who.label, "l", "  label");
+	is_int(look.runs[0].start_ms, 1699999999000, "  start");
+	is_int(look.runs[0].end_ms, 1699999999900, "  end");
+	is_int(look.runs[0].status, 3, "  status");
+	is_text(look.runs[0].fence, "16", "  fence");
+	is_int(look.runs[0].waited_ms, 12, "  waited");
+	is_text(look.runs[0].reason, "job_ended", "  reason");
+	ok(!look.runs[0].holds && look_last_over(&look) == &look.runs[0],
 	    "  it has ended");
 	ok(look.runs[1].end_ms == 0 && look_run_has_failed(&look.runs[1]),
 	    "  the one that began before left no end");
@@ -301,10 +302,10 @@ test_damage(void)
 	look_at(&look, FREE UNKNOWN "0\n" NONE "[\n+0 256 315619200001 "
 				    "word%0Along-enough-to-be-cut-off-here 0 "
 				    "1699999999000 run 0 7 h u l c\n]\n[\n]");
-	is_int(look.last.end_ms, 0, "an end at no time");
-	is_int(look.last.status, -1, "  a status out of range");
-	is_int(look.last.waited_ms, -1, "  a wait out of range");
-	is_text(look.last.reason, "word\nlong-enough-to-be-cut-off-h",
+	is_int(look.runs[0].end_ms, 0, "an end at no time");
+	is_int(look.runs[0].status, -1, "  a status out of range");
+	is_int(look.runs[0].waited_ms, -1, "  a wait out of range");
+	is_text(look.runs[0].reason, "word\nlong-enough-to-be-cut-off-h",
 	    "  a reason that is cut off");
 	query_fini(&look);
 }

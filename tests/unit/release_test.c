@@ -72,6 +72,10 @@ static const struct scripted_row silence[] = {
 	"start busy plant release freed freed",
 	"try =acquiring =failed:busy try release! =releasing "
 	"=failed:busy"),
+    ROW("a vote that was planted: released as if it had been granted", "vote",
+	"start busy plant granted release freed",
+	"try =acquiring =failed:busy try =held release! =releasing "
+	"=released:freed"),
     ROW("memory is out", "", "start granted full release +100 freed",
 	"try =acquiring =held until@29698 (release) =releasing @100 release "
 	"=released:freed"),

@@ -239,6 +239,8 @@ __wrap_way_send(struct way *way, const struct command *command)
 	}
 	note("%s%s%s%s", name, way == &scripted.ways[0] ? "" : "-again",
 	    command->again != AGAIN_NO ? "!" : "", command->more ? "+" : "");
+	if (command->deadline < scripted.now)
+		note("too-late"); /* it would not be sent */
 	way->is_up = way->is_up || way != &scripted.ways[0];
 	if (command->on_reply != NULL)
 		scripted.sent[scripted.count++] = (struct sent){.way = way,

@@ -314,10 +314,56 @@ test_standing(void)
 	loop_fini(&loop);
 }
 
+/* What is said of a server while the lock is held or released. */
+static void
+test_explanations(void)
+{
+	static const struct {
+		enum lock_state state;
+		enum lock_released outcome;
+		bool answered, unheard;
+		const char *why;
+	} rows[] = {
+	    {AT_TRY, LOCK_NOT_HELD, true, false, "S has not answered"},
+	    {AT_RENEW, LOCK_NOT_HELD, true, false, "S has not answered"},
+	    {AT_FREE, LOCK_NOT_HELD, true, false, "S has not answered"},
+	    {AT_DONE, LOCK_UNCONFIRMED, true, true, "S has not answered"},
+	    {AT_HELD, LOCK_NOT_HELD, true, false, "S agrees"},
+	    {AT_DONE, LOCK_FREED, true, false, "S agrees"},
+	    {AT_DONE, LOCK_KEPT, true, false, "S agrees"},
+	    {AT_LOST, LOCK_NOT_HELD, true, false, "S denies it"},
+	    {AT_DONE, LOCK_NOT_HELD, true, false, "S denies it"},
+	    {AT_DONE, LOCK_WAS_LOST, true, false, "S denies it"},
+	    {AT_DONE, LOCK_UNCONFIRMED, true, false, "words"},
+	    {AT_FAILED, LOCK_NOT_HELD, true, false, "words"},
+	    {AT_TRY, LOCK_NOT_HELD, false, true, "words"},
+	    {AT_HELD, LOCK_FREED, false, false, "words"},
+	    {AT_LOST, LOCK_WAS_LOST, false, false, "words"},
+	};
+	struct vote vote;
+	struct loop loop;
+	struct lock lock;
+
+	loop_init(&loop);
+	lock_init(&lock, &loop, &config);
+	snprintf(lock.why.text, sizeof(lock.why.text), "words");
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		lock.state = rows[i].state;
+		lock.release.outcome = rows[i].outcome;
+		lock.why.answered = rows[i].answered;
+		lock.vote.is_unheard = rows[i].unheard;
+		vote_explain(&vote, &lock);
+		is_text(vote.why, rows[i].why, "what is said of a server");
+	}
+	lock_fini(&lock);
+	loop_fini(&loop);
+}
+
 int
 main(void)
 {
 	test_standing();
+	test_explanations();
 	test_majority();
 	test_patience();
 	test_grants();

@@ -16,9 +16,9 @@ enum { LEARN_BYTES = 1 << 20 };
 struct slot {
 	struct cluster cluster;
 	struct way *owner;
-	struct way *other; /* to where ASK has pointed */
-	struct cluster_node other_node,
-	    asked_node; /* its slot_end, and the next */
+	struct way *other;		/* to where ASK has pointed */
+	struct cluster_node other_node; /* the node there */
+	struct cluster_node asked_node; /* the one that ASK has named last */
 	int64_t greeting_ms;
 	size_t missed; /* so many nodes, since an owner answered */
 	size_t failed; /* so many nodes in a row failed permanently */
@@ -35,31 +35,23 @@ static void learn(struct slot *slot);
 
 /* --- the next node ----------------------------------------------------- */
 
-/* Half of the time that is left is for those that come after it. */
-static int64_t
-greeted_by(struct slot *slot, int64_t deadline)
-{
-	const struct cluster *cluster = &slot->cluster;
-	int64_t now = clock_now();
-	int64_t left = deadline - now;
-
-	if (cluster->count > 1)
-		left /= 2;
-	if (cluster->tried > cluster->count &&
-	    slot->greeting_ms < GREETING_MAX_MS)
-		slot->greeting_ms *= 2;
-	return now + (left < slot->greeting_ms ? left : slot->greeting_ms);
-}
-
+/* Half of the time that is left is for the nodes that come after it. */
 static void
 start(void *arg, int64_t deadline)
 {
 	struct slot *slot = arg;
-	const struct cluster_node *node = cluster_pick(&slot->cluster);
+	struct cluster *cluster = &slot->cluster;
+	const struct cluster_node *node = cluster_pick(cluster);
+	int64_t now = clock_now(), left_ms = deadline - now;
 
+	if (cluster->count > 1)
+		left_ms /= 2;
+	if (cluster->tried > cluster->count &&
+	    slot->greeting_ms < GREETING_MAX_MS)
+		slot->greeting_ms *= 2;
 	slot->node = NODE_UNKNOWN;
 	way_found(slot->owner, node->host, node->port,
-	    greeted_by(slot, deadline));
+	    now + clock_min(left_ms, slot->greeting_ms));
 }
 
 static const char *
