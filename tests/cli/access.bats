@@ -14,16 +14,25 @@ teardown() { end_test; }
 
 # --- each permission in turn ----------------------------------------------------
 
+# Each command and key, for each kind and policy: tests/unit/denials_test.c.
 @test "S33: without a permission, the doctor's verdict is a run's status, and nothing stays" {
-	own_server
-	"$HELPERS/denials" "$SUITE_DIR/s" nothing
-	"$HELPERS/denials" "$SUITE_DIR/s" exclusive shared lock q n +eval +del +zadd
-	"$HELPERS/denials" "$SUITE_DIR/s" newest once-now n +zrem +hset
-}
-
-@test "S33: likewise without EVAL on a server that has forgotten the scripts" {
-	COLD=1 own_server
-	"$HELPERS/denials" "$SUITE_DIR/s" exclusive shared +eval '+eval +evalsha'
+	good_server
+	manual_user
+	export RLOCKRUN_REDIS=unix://locker:v@$SUITE_DIR/s
+	while read -r run_status doctor_status denied; do
+		# shellcheck disable=SC2086 # several rules are several words
+		cli acl setuser locker "${RULES[@]}" $denied
+		run "-$run_status" rlockrun -n -k "$KEY" true
+		doctor "$doctor_status" -k "$KEY"
+		[[ -z $(keys_left) ]]
+	done <<-END
+		0 0
+		0 1 -eval
+		77 77 -eval -evalsha
+		77 77 -set
+		0 1 -zadd
+		77 77 -del
+	END
 }
 
 @test "S33: likewise on a server without a command, as it was renamed" {

@@ -76,15 +76,6 @@ ends_at() {
 
 # --- the other end is gone and says nothing --------------------------------------------
 
-@test "half-open at the first acquire: 69 in time, or -w" {
-	through vanish:CLIENT
-	run -69 rl --server-timeout 1.5 touch ran
-	[[ $output == *"no answer from unix://$PWD/proxy/s"* ]]
-	run -69 rl -w 1.5 touch ran
-	[[ $output == *"no answer from unix://$PWD/proxy/s"* && ! -e ran ]]
-	[[ -z $(keys_left) ]]
-}
-
 @test "S28: the first reply never comes: acquired on a second connection" {
 	through drop:CLIENT:1
 	run -7 rl --server-timeout 60 -n sh -c 'exit 7'
@@ -116,14 +107,4 @@ ends_at() {
 	passed EVAL/acquire 2
 	exits_with 79 "$PID"
 	wait_until none_left
-}
-
-@test "an acquire that arrives after -w is undone" {
-	through stay:late:EVAL/acquire
-	run -69 rl -w 1.5 touch ran
-	run ! has_passed proxy EVAL/acquire 1
-	touch proxy/late
-	passed EVAL/release 1
-	wait_until none_left
-	[[ ! -e ran ]]
 }

@@ -460,22 +460,6 @@ fails() {
 	[[ ! -e ran ]]
 }
 
-# bats test_tags=night
-@test "a server that comes back is reported once after 2 s, and the end of the wait; not with -q" {
-	own_server
-	cli set "$KEY" other
-	start rl touch ran
-	wait_until grep -q waiting err.1
-	start rl -q touch ran
-	stop_server "$SUITE_DIR"
-	wait_until grep -q 'cannot connect to .*; trying again$' err.1
-	start_server "$SUITE_DIR"
-	exits_with 0 "${STARTED[0]}"
-	exits_with 0 "${STARTED[1]}"
-	[[ $(wc -l <err.1) == 3 && $(tail -n 1 err.1) == *": acquired after "* && -e ran ]]
-	[[ ! -s err.2 ]]
-}
-
 # bats test_tags=native
 @test "a slow name server is asked once" {
 	need_strace
@@ -525,28 +509,11 @@ has_read() {
 	[[ ! -e ran ]]
 }
 
-@test "--on-unavailable skip: one line and the status of a skip, or nothing" {
-	export RLOCKRUN_REDIS=unix://$PWD/away
-	run -75 rl --on-unavailable=skip --server-timeout 0.2 touch ran
-	[[ $output == "rlockrun: \"$KEY\": cannot connect to $RLOCKRUN_REDIS: "*"; command not started" ]]
-	[[ ${#lines[@]} == 1 ]]
-	run -0 rl --on-unavailable skip --server-timeout 0.2 -qE 0 --hook 'echo >hook' touch ran
-	[[ -z $output && ! -e ran && ! -e hook ]]
-}
-
 @test "a server that comes late is found" {
 	export RLOCKRUN_REDIS=unix://$PWD/own/s
 	start "$RLOCKRUN" -k "$KEY" sh -c 'exit 3'
 	own_server
 	exits_with 3 "$PID"
-}
-
-@test "--on-unavailable run: a busy lock stays busy, with 69 for its status, too" {
-	hold
-	run -69 rl --on-unavailable run -E 69 -w 0.3 touch ran
-	[[ $output == *" is held by "*" ago; gave up after "*"; command not started" ]]
-	run -69 rl --on-unavailable run -E 69 -n touch ran
-	[[ ! -e ran ]]
 }
 
 # --- keys that are no locks, servers that are full ------------------------------

@@ -44,7 +44,7 @@ main(void)
 	has(PING, "the second is taken back");
 	ok(is_wiped(length, whole), "  and wiped");
 	out_wrote(&out, 4);
-	has(PING + 4, "a part is written");
+	has(&PING[4], "a part is written");
 	ok(is_wiped(length - 4, whole), "  and wiped");
 	out_fini(&out);
 	return tap_done();
