@@ -66,7 +66,7 @@ if [ -n "$(git status --porcelain --untracked-files=no)" ]; then
 fi
 umask 022
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES VARIANT WERROR CC CFLAGS CPPFLAGS \
-	LDFLAGS PREFIX DESTDIR BINDIR MANDIR BASHCOMPDIR ZSHCOMPDIR FISHCOMPDIR DOCDIR UNITDIR
+	LDFLAGS PREFIX DESTDIR BINDIR MANDIR BASHCOMPDIR ZSHCOMPDIR FISHCOMPDIR DOCDIR SYSCONFDIR UNITDIR
 export LC_ALL=C TZ=UTC
 
 rm -rf "$work"
@@ -77,7 +77,8 @@ tar -xzf "$work/$source" -C "$work/source" --strip-components=1
 rm -rf "$work/debian"
 cp -R "$work/source" "$work/debian"
 make -C "$work/source" --no-print-directory -s -j"$(nproc)" VARIANT=static CFLAGS='-O2 -g0' \
-	ARCH="$arch" MUSL_CC=musl-gcc LIBRARIES="$libraries" PREFIX=/ DESTDIR="$PWD/$top" install >"$work/log" 2>&1 || {
+	ARCH="$arch" MUSL_CC=musl-gcc LIBRARIES="$libraries" PREFIX=/ \
+	UNITDIR=/lib/systemd/system DESTDIR="$PWD/$top" install >"$work/log" 2>&1 || {
 	tail -n 60 "$work/log" >&2
 	exit 1
 }

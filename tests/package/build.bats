@@ -46,6 +46,36 @@ refuses() {
 	[[ ${lines[-1]} == *'OpenSSL: linked'* ]]
 }
 
+@test "build: SYSCONFDIR is compiled in, and OpenSSL's headers are those of pkg-config" {
+	mkdir pc
+	printf '%s\n' 'Name: OpenSSL' 'Description: x' 'Version: 3' 'Cflags: -I/opt/ssl' 'Libs: -lssl' >pc/libssl.pc
+	PKG_CONFIG_PATH=$PWD/pc run -0 would_build SYSCONFDIR=/opt/etc
+	[[ ${lines[-3]} == *"-DRLOCKRUN_SYSCONFDIR='\"/opt/etc\"'"*' -isystem/opt/ssl '* ]]
+}
+
+@test "build: in another folder, make -f does what it does in the tree" {
+	run -0 env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -f "$ROOT/Makefile" -n VARIANT=none all
+	[[ $output == *'-o build/none/rlockrun '* && ! -e build ]]
+	run -0 env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -f "$ROOT/Makefile" help
+	[[ $output == *'  install '* ]]
+}
+
+@test "build: another Makefile's ARCH in the environment changes nothing" {
+	ARCH=riscv run -0 would_build
+	plain=$output
+	run -0 would_build
+	[[ $output == "$plain" ]]
+	run -2 would_build ARCH=riscv
+	[[ $output == *'ARCH=riscv is unknown'* ]]
+}
+
+@test "build: anything but Linux is refused in one line" {
+	mkdir bin
+	printf '#!/bin/sh\necho Darwin\n' >bin/uname
+	chmod +x bin/uname
+	PATH=$PWD/bin:$PATH refuses 'rlockrun is for Linux only'
+}
+
 @test "build: -V says which libraries were taken" {
 	run -0 "$RLOCKRUN" -V
 	version=$output

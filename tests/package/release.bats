@@ -12,7 +12,7 @@ load ../helpers/manual
 # A mirror may lack Debian's patches.
 build_release() {
 	local make=(env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -C "$1" --no-print-directory
-		UNPATCHED='openssl hiredis')
+		ARCH="${ARCH:-}" UNPATCHED='openssl hiredis')
 	git clone -q "$ROOT" "$1" &&
 		"${make[@]}" libraries "${@:2}" >&2 &&
 		${AT:+faketime "$AT"} "${make[@]}" release "${@:2}"
