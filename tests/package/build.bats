@@ -84,3 +84,20 @@ refuses() {
 	[[ $version == *$'\nhiredis '[0-9]*' (static library)'$'\n'* || $output == *libhiredis* ]]
 	[[ $version == *$'\nOpenSSL '[1-9]*' (linked)' || $output != *libssl* ]]
 }
+
+@test "source: the archive is equal to the bit in a tree that was unpacked from one" {
+	[[ -e $ROOT/.git ]] || skip 'no history'
+	"$ROOT/packaging/source.sh" archive 1.0 >one.tar
+	mkdir tree
+	tar -xf one.tar -C tree --strip-components=1
+	mkdir tree/build
+	touch tree/build/other
+	tree/packaging/source.sh archive 1.0 | cmp one.tar -
+	for what in commit time; do
+		[[ $(tree/packaging/source.sh $what) == "$("$ROOT/packaging/source.sh" $what)" ]]
+	done
+	# A copy of the files alone says so.
+	cp "$ROOT/packaging/commit" tree/packaging/commit
+	run -1 tree/packaging/source.sh archive 1.0
+	[[ $output == 'source.sh: this tree is neither a clone nor what git archive made of one' ]]
+}
