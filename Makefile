@@ -2,6 +2,16 @@
 # What tests it is in tests/tests.mk, the linters in tests/lint/lint.mk, and what makes
 # packages and releases in packaging/release.mk.
 
+# `make -f FOLDER/Makefile` does in that folder what it is asked to.
+THIS := $(lastword $(MAKEFILE_LIST))
+ifneq ($(THIS),$(notdir $(THIS)))
+$(or $(MAKECMDGOALS),all): elsewhere ; @:
+elsewhere: ; @$(MAKE) --no-print-directory -C $(dir $(THIS)) $(MAKECMDGOALS)
+.PHONY: elsewhere $(MAKECMDGOALS)
+else
+
+$(if $(filter Linux,$(shell uname -s)),,$(error rlockrun is for Linux only))
+
 VERSION := 0.1.0
 
 CC ?= cc
@@ -18,17 +28,22 @@ BINDIR ?= $(PREFIX)/bin
 MANDIR ?= $(PREFIX)/share/man
 BASHCOMPDIR ?= $(PREFIX)/share/bash-completion/completions
 ZSHCOMPDIR ?= $(PREFIX)/share/zsh/site-functions
-FISHCOMPDIR ?= $(PREFIX)/share/fish/vendor_completions.d
+# Debian's fish ignores /usr/local/share.
+FISHCOMPDIR ?= $(if $(filter /usr/local,$(PREFIX)),$(SYSCONFDIR)/fish/completions,$(PREFIX)/share/fish/vendor_completions.d)
 DOCDIR ?= $(PREFIX)/share/doc/rlockrun
-UNITDIR ?= $(PREFIX)/lib/systemd/system
+# Of the host's configuration, rlockrun.conf.
+SYSCONFDIR ?= /etc
+# Of systemd units: without it none are installed.
+UNITDIR ?=
 
 # One folder of objects for each variant: release, static, asan, coverage, fuzz,
 # faults, analyze, clang. tests.mk and lint.mk have the flags of those of their own.
 VARIANT ?= release
 
 # `make static ARCH=arm64` cross-compiles for what Debian calls so. OTHER is empty if
-# that is the architecture of this machine.
-ARCH ?=
+# that is the architecture of this machine. In an environment ARCH is meant for others,
+# such as the kernel's Makefile.
+ARCH :=
 OTHER := $(if $(ARCH),$(shell packaging/static/target.sh $(ARCH) other || echo unknown))
 $(if $(filter unknown,$(OTHER)),$(error ARCH=$(ARCH) is unknown))
 
@@ -56,10 +71,10 @@ $(call refuse,HIREDIS,static shared)$(call refuse,TLS,loaded linked)
 
 # Asked once, and not before a recipe needs it: pkg-config may still have to be
 # installed. We include <hiredis/...>, some versions' flags mean <...>.
-pkg = $(or $(shell $(PKG_CONFIG) $(1) $(2)),$(error \
+pkg = $(if $(shell $(PKG_CONFIG) --exists $(2) && echo yes),$(shell $(PKG_CONFIG) $(1) $(2)),$(error \
 	$(2) not found, `packaging/deps.sh build` installs it))
-HIREDIS_CFLAGS = $(eval HIREDIS_CFLAGS := $$(filter-out -isystem/usr/include,$$(patsubst \
-	-I%,-isystem%,$$(patsubst %/hiredis,%,$$(call pkg,--cflags,hiredis)))))$(HIREDIS_CFLAGS)
+HEADERS = $(eval HEADERS := $$(filter-out -isystem/usr/include,$$(patsubst -I%,-isystem%,$$(patsubst \
+	%/hiredis,%,$$(call pkg,--cflags,hiredis)) $$(call pkg,--cflags,libssl))))$(HEADERS)
 HIREDIS_LIBS = $(eval HIREDIS_LIBS := $$(call pkg,--libs,hiredis))$(HIREDIS_LIBS)
 HIREDIS_ARCHIVE := -l:libhiredis.a
 find_archive = $(shell $(CC) -r -nostdlib -o /dev/null $(filter -L%,$(HIREDIS_LIBS)) \
@@ -85,14 +100,14 @@ ifeq ($(VARIANT),static)
 CC := $(MUSL_CC)
 override TLS := linked
 HIREDIS_TAKEN := static
-HIREDIS_CFLAGS := -isystem $(LIBRARIES)/include
+HEADERS := -isystem $(LIBRARIES)/include
 LIBS := $(addprefix $(LIBRARIES)/lib/lib,hiredis.a ssl.a crypto.a)
 STAMP := $(LIBRARIES)/stamp
 endif
 
 DIALECT = -std=c11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -D_TIME_BITS=64 -DRLOCKRUN_VERSION='"$(VERSION)"' \
 	-DRLOCKRUN_HIREDIS='"$(HIREDIS_TAKEN) library"' -DRLOCKRUN_OPENSSL='"$(OPENSSL_TAKEN)"' \
-	-Isrc $(HIREDIS_CFLAGS)
+	-DRLOCKRUN_SYSCONFDIR='"$(SYSCONFDIR)"' -Isrc $(HEADERS)
 ALL_CFLAGS = $(DIALECT) -MMD -MP -Wall -Wextra -Wshadow -Wconversion -Wformat=2 \
 	-Wstrict-prototypes -Wmissing-prototypes $(if $(WERROR),-Werror) \
 	-fstack-protector-strong -fPIE $(FLAGS_$(VARIANT)) $(CPPFLAGS) $(CFLAGS)
@@ -125,12 +140,13 @@ $(B)/rlockrun: $(OBJ)
 	$(CC) $(ALL_LDFLAGS) -o $@ $(OBJ) $(LIBS)
 	@echo '$@: hiredis: $(HIREDIS_TAKEN) library; OpenSSL: $(OPENSSL_TAKEN)'
 
-# With another choice of libraries these are made anew.
-$(B)/src/redis/value.o $(B)/src/redis/tls/tls.o $(B)/rlockrun: $(B)/taken
+# With another choice of libraries these are made anew, and with another SYSCONFDIR.
+$(addprefix $(B)/src/,redis/value.o redis/tls/tls.o options/conf.o options/conf_files.o \
+	options/opts_parse.o options/opts_check.o doctor/rows_table.o) $(B)/rlockrun: $(B)/taken
+TAKEN = $(HIREDIS_TAKEN), $(OPENSSL_TAKEN), $(SYSCONFDIR)
 $(B)/taken: FORCE
 	@mkdir -p $(@D)
-	@echo '$(HIREDIS_TAKEN), $(OPENSSL_TAKEN)' | cmp -s - $@ || \
-	    echo '$(HIREDIS_TAKEN), $(OPENSSL_TAKEN)' >$@
+	@echo '$(TAKEN)' | cmp -s - $@ || echo '$(TAKEN)' >$@
 FORCE:
 
 $(B)/%.o: %.c Makefile $(STAMP)
@@ -152,22 +168,27 @@ $(SCRIPTS).o: $(SCRIPTS).c
 PAGES := $(sort $(wildcard man/*.[157]))
 EXAMPLES := $(wildcard packaging/examples/*)
 MANUAL = $(MANDIR)/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
-UNITS := $(wildcard packaging/systemd/*)
+UNITS := $(if $(UNITDIR),$(wildcard packaging/systemd/*))
 # With PREFIX=/, as in the archive of a release, the tree may be moved elsewhere: then
 # systemd looks for the program in /usr/local/bin and /usr/bin.
 UNIT_PROGRAM = $(if $(filter /,$(PREFIX)),,$(BINDIR)/)rlockrun
+# What is installed names the paths of this installation.
+NAMED = $(patsubst %,$(DESTDIR)%,$(foreach page,$(PAGES),$(call MANUAL,$(page))) $(BASHCOMPDIR)/rlockrun \
+	$(ZSHCOMPDIR)/_rlockrun $(FISHCOMPDIR)/rlockrun.fish $(EXAMPLES:packaging/%=$(DOCDIR)/%) \
+	$(UNITS:packaging/systemd/%=$(UNITDIR)/%))
 
-install: all ## install program, man pages, completions, systemd units and examples
+install: all ## install program, man pages, completions, examples, units (PREFIX UNITDIR)
 	install -Dm755 $(B)/rlockrun $(DESTDIR)$(BINDIR)/rlockrun
 	$(foreach page,$(PAGES),install -Dm644 $(page) $(DESTDIR)$(call MANUAL,$(page)) && ):
 	install -Dm644 completions/rlockrun.bash $(DESTDIR)$(BASHCOMPDIR)/rlockrun
 	install -Dm644 completions/_rlockrun $(DESTDIR)$(ZSHCOMPDIR)/_rlockrun
 	install -Dm644 completions/rlockrun.fish $(DESTDIR)$(FISHCOMPDIR)/rlockrun.fish
-	install -d $(DESTDIR)$(UNITDIR) $(DESTDIR)$(DOCDIR)/examples
-	install -m644 $(UNITS) $(DESTDIR)$(UNITDIR)
-	sed -i 's|@BINDIR@/rlockrun|$(UNIT_PROGRAM)|' $(UNITS:packaging/systemd/%=$(DESTDIR)$(UNITDIR)/%)
+	install -d $(DESTDIR)$(DOCDIR)/examples
 	install -m644 $(filter-out %.sh,$(EXAMPLES)) $(DESTDIR)$(DOCDIR)/examples
 	install -m755 $(filter %.sh,$(EXAMPLES)) $(DESTDIR)$(DOCDIR)/examples
+	$(if $(UNITS),install -d $(DESTDIR)$(UNITDIR) && install -m644 $(UNITS) $(DESTDIR)$(UNITDIR))
+	sed -i 's|@BINDIR@/rlockrun|$(UNIT_PROGRAM)|; s|/etc/rlockrun\.conf|$(SYSCONFDIR)/rlockrun.conf|g$(if \
+	    $(filter /,$(PREFIX)),,; s|/usr/local/bin/rlockrun|$(BINDIR)/rlockrun|g)' $(NAMED)
 
 uninstall: ## remove what install put there
 	rm -f $(DESTDIR)$(BINDIR)/rlockrun \
@@ -206,7 +227,7 @@ include tests/tests.mk tests/lint/lint.mk packaging/release.mk
 help: ## these targets
 	@$(call list,Makefile)
 	@echo
-	@echo '  Variables: PREFIX DESTDIR CC CFLAGS LDFLAGS WERROR=1 HIREDIS=static|shared TLS=loaded|linked'
+	@echo '  Variables: PREFIX SYSCONFDIR UNITDIR DESTDIR CC CFLAGS LDFLAGS WERROR=1 HIREDIS=static|shared TLS=loaded|linked'
 	@echo '  Sanitizers, chaos, mutants, fuzzing, figures, packages, releases: make help-all'
 
 help-all: ## all targets
@@ -218,3 +239,4 @@ list = sed -n 's/^\([a-z-]*\):.*\#\# /\1 /p' $(1) | while read -r target text; d
 .PHONY: FORCE all static libraries install uninstall demo check fmt lint clean help help-all
 .SECONDARY:
 .DELETE_ON_ERROR:
+endif

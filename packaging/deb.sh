@@ -19,7 +19,8 @@ mv build/deb/packaging/debian build/deb/debian
 
 # Settings for the tree, from another make or the user, do not apply to the package.
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES VARIANT WERROR CC CFLAGS CPPFLAGS \
-	LDFLAGS HIREDIS TLS PREFIX DESTDIR BINDIR MANDIR BASHCOMPDIR ZSHCOMPDIR FISHCOMPDIR DOCDIR UNITDIR
+	LDFLAGS HIREDIS TLS PREFIX DESTDIR BINDIR MANDIR BASHCOMPDIR ZSHCOMPDIR FISHCOMPDIR DOCDIR \
+	SYSCONFDIR UNITDIR
 cd build/deb
 dpkg-buildpackage --build=binary --no-sign >../deb.log 2>&1 || {
 	tail -n 60 ../deb.log >&2

@@ -2,7 +2,7 @@
 
 dist: ## build/rlockrun-VERSION.tar.gz of what is committed
 	@mkdir -p build
-	git archive --prefix=rlockrun-$(VERSION)/ -o build/rlockrun-$(VERSION).tar.gz HEAD
+	packaging/source.sh archive $(VERSION) | gzip -9n >build/rlockrun-$(VERSION).tar.gz
 
 # First what would make it fail after minutes: tools, and the clock.
 release: ## archive and packages of the static build, of what is committed (ARCH=arm64...)

@@ -40,7 +40,7 @@ done
 rm -rf "$work"
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/archive"
-epoch=$(git log -1 --format=%ct)
+epoch=$(packaging/source.sh time)
 for arch in amd64 arm64; do
 	cp "$(archive_for $arch)" "$work/archive"
 	in_store build --isolation chroot --timestamp "$epoch" --omit-history \

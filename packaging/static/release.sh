@@ -36,7 +36,7 @@ fail() {
 for tool in git make gzip tar strip dpkg dpkg-deb dpkg-query dpkg-source rpmbuild; do
 	command -v $tool >/dev/null || fail "no $tool (packaging/deps.sh release installs it)"
 done
-SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+SOURCE_DATE_EPOCH=$(packaging/source.sh time)
 export SOURCE_DATE_EPOCH
 [ "$(date +%s)" -ge "$SOURCE_DATE_EPOCH" ] ||
 	fail "the clock of this machine is before the last commit, $(date -d "@$SOURCE_DATE_EPOCH")"
@@ -61,23 +61,25 @@ out=build/rlockrun-$version
 work=build/release-files
 top=$work/$name
 
-if [ -n "$(git status --porcelain --untracked-files=no)" ]; then
+if [ -e .git ] && [ "$(git status --porcelain --untracked-files=no)" ]; then
 	echo "release.sh: what is not committed is not in it" >&2
 fi
 umask 022
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES VARIANT WERROR CC CFLAGS CPPFLAGS \
-	LDFLAGS PREFIX DESTDIR BINDIR MANDIR BASHCOMPDIR ZSHCOMPDIR FISHCOMPDIR DOCDIR UNITDIR
+	LDFLAGS PREFIX DESTDIR BINDIR MANDIR BASHCOMPDIR ZSHCOMPDIR FISHCOMPDIR DOCDIR SYSCONFDIR UNITDIR
 export LC_ALL=C TZ=UTC
 
 rm -rf "$work"
 mkdir -p "$work/source" "$top"
 source=rlockrun-$version.tar.gz
-git -c tar.umask=0022 archive --prefix="rlockrun-$version/" HEAD | gzip -9n >"$work/$source"
+packaging/source.sh archive "$version" >"$work/source.tar"
+gzip -9n <"$work/source.tar" >"$work/$source"
 tar -xzf "$work/$source" -C "$work/source" --strip-components=1
 rm -rf "$work/debian"
 cp -R "$work/source" "$work/debian"
 make -C "$work/source" --no-print-directory -s -j"$(nproc)" VARIANT=static CFLAGS='-O2 -g0' \
-	ARCH="$arch" MUSL_CC=musl-gcc LIBRARIES="$libraries" PREFIX=/ DESTDIR="$PWD/$top" install >"$work/log" 2>&1 || {
+	ARCH="$arch" MUSL_CC=musl-gcc LIBRARIES="$libraries" PREFIX=/ \
+	UNITDIR=/lib/systemd/system DESTDIR="$PWD/$top" install >"$work/log" 2>&1 || {
 	tail -n 60 "$work/log" >&2
 	exit 1
 }
@@ -95,7 +97,7 @@ cp "$work/source/LICENSE" "$doc/licences/rlockrun"
 cp "$libraries/licences/openssl" "$libraries/licences/hiredis" "$doc/licences"
 cp "$licence" "$doc/licences/musl"
 cat >"$doc/licences/README" <<-END
-	rlockrun $version, commit $(git rev-parse HEAD), is under the MIT licence. These
+	rlockrun $version, commit $(packaging/source.sh commit), is under the MIT licence. These
 	libraries are a part of the program; the files beside this one are their
 	licences. \`make static\` in the source of rlockrun compiles them anew.
 

@@ -2,6 +2,7 @@
 #include "base/exitcode.h"
 #include "doctor/checks.h"
 #include "doctor/rows.h"
+#include "options/conf.h"
 
 #define TRIP                                                          \
 	"{median} ms (median of {trips}), at most {longest} ms; the " \
@@ -41,7 +42,7 @@ const struct judgement rows_table[] = {
 
 	{.text = "default"},
 	{"server", FINDING_WARNING, "", OPTS_NO_SERVER,
-	    "put \"redis = URL\" into /etc/rlockrun.conf"},
+	    "put \"redis = URL\" into " CONF_OF_THE_HOST},
 
 	{.text = "failure"},
 	{"reach", FINDING_UNKNOWN, "is_replica",

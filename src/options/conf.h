@@ -12,7 +12,7 @@
 
 /* The only file that may belong to a root whom we do not know: see
  * is_of_outer_root. */
-#define CONF_OF_THE_HOST "/etc/rlockrun.conf"
+#define CONF_OF_THE_HOST RLOCKRUN_SYSCONFDIR "/rlockrun.conf"
 
 enum conf_item {
 	CONF_END,

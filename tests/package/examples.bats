@@ -147,8 +147,8 @@ setting() {
 @test "systemd: the units are valid" {
 	command -v systemd-analyze >/dev/null || skip 'no systemd-analyze'
 	mkdir units
-	make_here DESTDIR="$PWD/dest" install
-	for unit in "$EXAMPLES"/*.service "$EXAMPLES"/*.timer "$PWD/dest$(variable UNITDIR)"/*; do
+	make_here DESTDIR="$PWD/dest" UNITDIR=/units install
+	for unit in "$EXAMPLES"/*.service "$EXAMPLES"/*.timer dest/units/*; do
 		sed "s|$(variable BINDIR)/rlockrun|$RLOCKRUN|" "$unit" >"units/$(basename "$unit")"
 	done
 	run -0 systemd-analyze --man=no verify units/*

@@ -152,15 +152,13 @@ make_here() {
 	[[ -z $output ]]
 }
 
-@test "make install and make uninstall: program, pages, completions, units and examples, then none" {
+@test "make install and make uninstall: program, pages, completions and examples, then none" {
 	make_here install
 	files_in dest | diff - <({
 		cat <<-END
+			/etc/fish/completions/rlockrun.fish
 			/usr/local/bin/rlockrun
-			/usr/local/lib/systemd/system/rlockrun@.service
-			/usr/local/lib/systemd/system/rlockrun@.timer
 			/usr/local/share/bash-completion/completions/rlockrun
-			/usr/local/share/fish/vendor_completions.d/rlockrun.fish
 			/usr/local/share/zsh/site-functions/_rlockrun
 		END
 		man_pages | sed 's|^|/usr/local/|'
@@ -177,9 +175,27 @@ make_here() {
 	make_here uninstall
 }
 
-@test "make install: to another prefix" {
-	make_here install PREFIX=/opt/x
+@test "make install: to another prefix, whose paths are those in units, examples and pages" {
+	local to=(PREFIX=/opt/x UNITDIR=/opt/x/units SYSCONFDIR=/opt/etc)
+	make_here install "${to[@]}"
 	[[ $(files_in dest | grep -cv '^/opt/x/') == 0 ]]
-	make_here uninstall PREFIX=/opt/x
+	[[ $(files_in dest/opt/x/units) == /rlockrun@.service$'\n'/rlockrun@.timer ]]
+	run -0 grep -rho '^ExecStart=[^ ]*' dest
+	[[ $(sort -u <<<"$output") == ExecStart=/opt/x/bin/rlockrun && ${#lines[@]} == 3 ]]
+	run -1 grep -rE --exclude-dir=bin '/usr/local/bin/rlockrun|[^t]/etc/rlockrun\.conf|@BINDIR@' dest
+	for file in share/man/man5/rlockrun.conf.5 share/zsh/site-functions/_rlockrun units/rlockrun@.service; do
+		grep -q '/opt/etc/rlockrun\.conf' "dest/opt/x/$file"
+	done
+	make_here uninstall "${to[@]}"
 	[[ -z $(files_in dest) ]]
+}
+
+# Without XDG_DATA_DIRS, as on a terminal without a desktop.
+@test "make install: fish looks where its completions are" {
+	type fish >/dev/null 2>&1 || skip 'no fish'
+	grep -qs '^ID=debian' /etc/os-release || not_here 'not Debian'
+	make_here install
+	folder=$(cd dest && find . -name rlockrun.fish -printf '/%P\n')
+	env -u XDG_DATA_DIRS HOME="$PWD" fish -c 'printf "%s\n" $fish_complete_path' |
+		grep -qx "${folder%/*}"
 }

@@ -7,13 +7,13 @@
 load ../helpers/suite
 load ../helpers/manual
 
-# build_release FOLDER [VARIABLE=VALUE...]: in a clone of what is committed, at the
-# time AT. That is not for libraries: dpkg-source cannot set times under faketime.
+# build_release FOLDER [VARIABLE=VALUE...]: in a clone of what is committed, or in what was
+# unpacked there, at the time AT. That is not for libraries: dpkg-source cannot set times under faketime.
 # A mirror may lack Debian's patches.
 build_release() {
 	local make=(env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -C "$1" --no-print-directory
-		UNPATCHED='openssl hiredis')
-	git clone -q "$ROOT" "$1" &&
+		ARCH="${ARCH:-}" UNPATCHED='openssl hiredis')
+	{ [[ -e $1 ]] || git clone -q "$ROOT" "$1"; } &&
 		"${make[@]}" libraries "${@:2}" >&2 &&
 		${AT:+faketime "$AT"} "${make[@]}" release "${@:2}"
 }
@@ -123,11 +123,13 @@ teardown() { end_test; }
 }
 
 # Of the libraries, too, from the same sources.
-@test "make release: the same bytes in another folder, a year later, with another umask" {
+@test "make release: the same bytes from its own source, a year later, with another umask" {
 	umask 077
 	mkdir -p some/other/folder/libraries
 	cp -R "$ROOT/build/libraries${ARCH:+-$ARCH}/sources" some/other/folder/libraries
-	again=$(AT='+370 days' TZ=Asia/Tokyo build_release "$PWD/some/other/folder/clone" \
+	mkdir some/other/folder/tree
+	tar -xzf "$build/rlockrun-$version.tar.gz" -C some/other/folder/tree --strip-components=1
+	again=$(AT='+370 days' TZ=Asia/Tokyo build_release "$PWD/some/other/folder/tree" \
 		LIBRARIES="$PWD/some/other/folder/libraries" 3>&-)
 	diff -r "$build" "$again"
 }
