@@ -4,12 +4,16 @@ dist: ## build/rlockrun-VERSION.tar.gz of what is committed
 	@mkdir -p build
 	packaging/source.sh archive $(VERSION) | gzip -9n >build/rlockrun-$(VERSION).tar.gz
 
+# With libraries that were fixed, `make release REVISION=2` builds newer packages of the
+# same version. An environment's REVISION is meant for others.
+REVISION := 1
+
 # First what would make it fail after minutes: tools, and the clock.
-release: ## archive and packages of the static build, of what is committed (ARCH=arm64...)
+release: ## archive and packages of the static build, of what is committed (ARCH=arm64 REVISION=2)
 	@packaging/deps.sh release
-	@packaging/static/release.sh $(VERSION)
+	@REVISION=$(REVISION) packaging/static/release.sh $(VERSION)
 	@$(MAKE) --no-print-directory libraries
-	@packaging/static/release.sh $(VERSION) $(LIBRARIES) $(OTHER)
+	@REVISION=$(REVISION) packaging/static/release.sh $(VERSION) $(LIBRARIES) $(OTHER)
 
 image: ## an OCI layout of what make release has left, for each of amd64 and arm64
 	@packaging/deps.sh image
@@ -26,7 +30,7 @@ release-all: ## release for amd64 and arm64, image and, with KEY=FILE, signature
 	@$(MAKE) --no-print-directory release ARCH=arm64
 	@$(MAKE) --no-print-directory image
 	@$(if $(KEY),$(MAKE) --no-print-directory sign)
-	@packaging/verify.sh build/rlockrun-$(VERSION)
+	@packaging/verify.sh build/rlockrun-$(VERSION) '' $(VERSION)
 
 deb: ## a Debian package of the working tree, in build/
 	@packaging/deps.sh deb

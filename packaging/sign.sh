@@ -24,7 +24,7 @@ notes=$(packaging/notes.sh "$version" dated)
 [ "${3-}" != check ] || exit 0
 out=build/rlockrun-$version
 [ -d "$out" ] || fail "no $out: make release-all builds it"
-packaging/verify.sh "$out" >/dev/null
+packaging/verify.sh "$out" '' "$version" >/dev/null
 [ -f "$out/rlockrun-$version-oci.tar" ] ||
 	fail 'the release has no image: make release-all builds all of it'
 [ "$notes" = "$(cat "$out/rlockrun-$version-notes.md")" ] ||

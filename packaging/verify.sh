@@ -1,13 +1,18 @@
 #!/bin/sh
 # Checks a release without a network, before it is installed:
 #
-#     packaging/verify.sh FOLDER [PUBLIC_KEY]
+#     packaging/verify.sh FOLDER [PUBLIC_KEY [VERSION]]
 #
 # FOLDER has what `make release-all` left there, or `make release` for any choice of
 # architectures. PUBLIC_KEY is the maintainer's key file of minisign, and must not come
 # from FOLDER. With it the signature of SHA256SUMS is checked. With or without it the
 # files must be those of SHA256SUMS and no others, a complete release of one version and
-# one commit, whose packages and image have the same program as the archives.
+# one commit, whose packages and image have the same program as the archives, each for
+# its machine.
+#
+# VERSION is the release that is expected, without it the one in the name of FOLDER, if
+# there is one: an older release was signed, too. It may end in the revision of the
+# packages: 0.1.0-2.
 #
 # The first problem is one line, with exit status 1.
 set -eu
@@ -25,6 +30,7 @@ printable() { printf %s "$1" | tr -c ' -~' '?'; }
 
 folder=${1:?usage: packaging/verify.sh FOLDER [PUBLIC_KEY]}
 key=${2-}
+expected=${3-}
 [ -d "$folder" ] || fail "$folder is no folder"
 [ -z "$key" ] || [ -r "$key" ] || fail "$key cannot be read"
 [ -s "$folder/SHA256SUMS" ] || fail "$folder has no SHA256SUMS"
@@ -73,6 +79,17 @@ versions=$(sed 's/^.*  rlockrun[-_]\([0-9.]*[0-9]\).*$/\1/' "$folder/SHA256SUMS"
 [ "$(echo "$versions" | wc -l)" -eq 1 ] ||
 	fail "the files have different versions: $(echo "$versions" | paste -sd' ' -)"
 version=$versions
+if [ -z "$expected" ]; then
+	expected=$(basename "$(realpath "$folder")" | sed -nE 's/^rlockrun-([0-9]+(\.[0-9]+)+(-[0-9]+)?)$/\1/p')
+fi
+revision=$(sed -nE 's/^.*[-_]0\.?static([1-9][0-9]*)[._].*$/\1/p' "$folder/SHA256SUMS" | sort -u)
+: "${revision:=1}"
+[ "$(echo "$revision" | wc -l)" -eq 1 ] ||
+	fail "the packages have different revisions: $(echo "$revision" | paste -sd' ' -)"
+case $expected in
+'' | "$version" | "$version-$revision") ;;
+*) fail "this is rlockrun $version-$revision, not $(printable "$expected")" ;;
+esac
 if [ "$key" ] && [ "$comment" != "rlockrun $version" ]; then
 	fail "SHA256SUMS was signed as \"$(printable "$comment")\", not as \"rlockrun $version\""
 fi
@@ -100,8 +117,8 @@ image=rlockrun-$version-oci.tar
 architectures=''
 while read -r arch machine; do
 	[ "$arch" ] || continue
-	files="rlockrun-$version-linux-$machine.tar.gz rlockrun_$version-0static1_$arch.deb
-		rlockrun-$version-0.static1.$machine.rpm"
+	files="rlockrun-$version-linux-$machine.tar.gz rlockrun_$version-0static${revision}_$arch.deb
+		rlockrun-$version-0.static$revision.$machine.rpm"
 	# The image is for these two.
 	case $arch in amd64 | arm64) files="$files $image" ;; esac
 	for name in $files; do
@@ -125,8 +142,8 @@ debian=${dsc%.dsc}.debian.tar.gz
 complete=" $source $orig $dsc $debian $notes $bill"
 for pair in $architectures; do
 	complete="$complete rlockrun-$version-linux-${pair#*:}.tar.gz"
-	complete="$complete rlockrun_$version-0static1_${pair%:*}.deb"
-	complete="$complete rlockrun-$version-0.static1.${pair#*:}.rpm"
+	complete="$complete rlockrun_$version-0static${revision}_${pair%:*}.deb"
+	complete="$complete rlockrun-$version-0.static$revision.${pair#*:}.rpm"
 done
 for name in $complete; do
 	is_released "$name" || fail "$name is missing"
@@ -166,9 +183,11 @@ done
 for pair in $architectures; do
 	archive=rlockrun-$version-linux-${pair#*:}.tar.gz
 	[ "$(archive_program "$archive" | head -c 1)" ] || fail "$archive has no program"
-	name=rlockrun_$version-0static1_${pair%:*}.deb
+	[ "$(archive_program "$archive" | elf_machine)" = "${pair%:*}" ] ||
+		fail "the program of $archive is not for that machine"
+	name=rlockrun_$version-0static${revision}_${pair%:*}.deb
 	deb_program "$folder/$name" | verify_program "$name" "$archive"
-	name=rlockrun-$version-0.static1.${pair#*:}.rpm
+	name=rlockrun-$version-0.static$revision.${pair#*:}.rpm
 	rpm_program "$folder/$name" | verify_program "$name" "$archive"
 done
 

@@ -2,24 +2,26 @@
 # Makes packages of the static program that are for any release of Debian, Ubuntu,
 # Fedora, RHEL and others, as they depend on nothing:
 #
-#     packaging/static/packages.sh VERSION TREE ARCH FOLDER
+#     packaging/static/packages.sh VERSION TREE ARCH FOLDER [REVISION]
 #
-#     FOLDER/rlockrun_VERSION-0static1_ARCH.deb
-#     FOLDER/rlockrun-VERSION-0.static1.MACHINE.rpm
+#     FOLDER/rlockrun_VERSION-0staticREVISION_ARCH.deb
+#     FOLDER/rlockrun-VERSION-0.staticREVISION.MACHINE.rpm
 #
 # TREE is what `make install PREFIX=/` installed there, with the licences of
-# packaging/static/release.sh. ARCH is Debian's name of the architecture. The release 0
+# packaging/static/release.sh. ARCH is Debian's name of the architecture. REVISION, 1 at
+# first, counts builds of one version, with libraries that were fixed. The release 0
 # lets a package of a distribution, which begins at 1, take over.
 #
 # SOURCE_DATE_EPOCH is the time of all that is in them. Either package appears complete
 # or not at all.
 set -eu
 umask 022
-usage='usage: packaging/static/packages.sh VERSION TREE ARCH FOLDER'
+usage='usage: packaging/static/packages.sh VERSION TREE ARCH FOLDER [REVISION]'
 version=${1:?$usage}
 tree=$(realpath "${2:?$usage}")
 arch=${3:?$usage}
 folder=$(realpath "${4:?$usage}")
+revision=${5:-1}
 : "${SOURCE_DATE_EPOCH:?packages.sh: it must be set}"
 cd "$(dirname "$0")/../.."
 machine=$(packaging/static/target.sh "$arch" machine)
@@ -62,7 +64,7 @@ root=$work/deb
 common "$root" vendor-completions
 mv "$doc/CHANGELOG.md" "$doc/changelog"
 cat >"$doc/changelog.Debian" <<-END
-	rlockrun ($version-0static1) unstable; urgency=medium
+	rlockrun ($version-0static$revision) unstable; urgency=medium
 
 	  * The static program of the release $version, whose changes are listed in
 	    /usr/share/doc/rlockrun/changelog.gz.
@@ -86,13 +88,13 @@ cat >"$root/usr/share/lintian/overrides/rlockrun" <<-END
 END
 (cd "$root" && find usr -type f | sort | xargs md5sum >DEBIAN/md5sums)
 {
-	printf 'Package: rlockrun\nVersion: %s-0static1\nArchitecture: %s\n' "$version" "$arch"
+	printf 'Package: rlockrun\nVersion: %s-0static%s\nArchitecture: %s\n' "$version" "$revision" "$arch"
 	printf 'Maintainer: The rlockrun authors <rlockrun@rlockrun.invalid>\n'
 	printf 'Installed-Size: %s\n' "$(find "$root/usr" -type f -printf '%s\n' | awk '{ kb += int(($1 + 1023) / 1024) } END { print kb }')"
 	printf 'Section: utils\nPriority: optional\nSuggests: redis-server | valkey-server\n'
 	describe
 } >"$root/DEBIAN/control"
-deb=rlockrun_$version-0static1_$arch.deb
+deb=rlockrun_$version-0static${revision}_$arch.deb
 dpkg-deb --root-owner-group -Zgzip -z9 --build "$root" "$work/$deb" >"$work/log" 2>&1 ||
 	fail "dpkg-deb: $(tail -n 1 "$work/log")"
 
@@ -106,7 +108,7 @@ common "$root" site-functions
 cat >"$work/rlockrun.spec" <<-END
 	Name: rlockrun
 	Version: $version
-	Release: 0.static1
+	Release: 0.static$revision
 	Summary: Run a command while holding a lock shared through Redis
 	License: MIT AND Apache-2.0 AND BSD-3-Clause
 	Group: Applications/System
@@ -143,7 +145,7 @@ cat >"$work/rlockrun.spec" <<-END
 	%license %attr(-, root, root) /usr/share/doc/rlockrun/licences/*
 
 	%changelog
-	* $(date -ud "@$SOURCE_DATE_EPOCH" '+%a %b %d %Y') The rlockrun authors <rlockrun@rlockrun.invalid> - $version-0.static1
+	* $(date -ud "@$SOURCE_DATE_EPOCH" '+%a %b %d %Y') The rlockrun authors <rlockrun@rlockrun.invalid> - $version-0.static$revision
 	- The changes are listed in /usr/share/doc/rlockrun/CHANGELOG.md.
 END
 # Debian's scripts would strip the program again, and look for what it needs.
@@ -157,5 +159,5 @@ rpmbuild -bb --quiet --target "$machine-unknown-linux" --buildroot "$work/buildr
 	tail -n 20 "$work/log" >&2
 	fail 'rpmbuild failed'
 }
-rpm=rlockrun-$version-0.static1.$machine.rpm
+rpm=rlockrun-$version-0.static$revision.$machine.rpm
 mv "$work/$deb" "$work/$rpm" "$folder"

@@ -4,6 +4,7 @@
 #
 #     rlockrun-VERSION-linux-MACHINE.tar.gz  program, manual pages, completions, licences
 #     rlockrun_VERSION-0static1_ARCH.deb, rlockrun-VERSION-0.static1.MACHINE.rpm
+#                                            with REVISION=2: 0static2, a newer package
 #     rlockrun-VERSION.tar.gz                the source
 #     rlockrun_VERSION-N.dsc, .orig.tar.gz, .debian.tar.gz  Debian's source package
 #     rlockrun-VERSION.spdx.json             which libraries are in the archives
@@ -40,6 +41,7 @@ SOURCE_DATE_EPOCH=$(packaging/source.sh time)
 export SOURCE_DATE_EPOCH
 [ "$(date +%s)" -ge "$SOURCE_DATE_EPOCH" ] ||
 	fail "the clock of this machine is before the last commit, $(date -d "@$SOURCE_DATE_EPOCH")"
+case ${REVISION:=1} in 0* | *[!0-9]*) fail "REVISION=$REVISION is no number from 1" ;; esac
 [ "${2-}" ] || exit 0
 
 libraries=$(realpath "$2")
@@ -50,7 +52,7 @@ for library in $(sed -n 's/^\([a-z]*\): .*, without the patches of .*/\1/p' "$li
 	esac
 done
 arch=${3-}
-machine=$(uname -m) musl=/
+machine=$(uname -m) debian=${arch:-$(dpkg --print-architecture)} musl=/
 if [ "$arch" ]; then
 	machine=$(packaging/static/target.sh "$arch" machine)
 	musl=$PWD/build/cross/$arch
@@ -126,8 +128,9 @@ mkdir -p "$new"
 # A run that was killed between the last two steps left only this.
 [ -d "$out" ] || [ ! -d "$out.old" ] || mv "$out.old" "$out"
 [ ! -d "$out" ] || cp -Rp "$out/." "$new"
-(cd "$new" && rm -f "rlockrun-$version-oci.tar" SHA256SUMS* ./*.dsc ./*.debian.tar.gz)
-"$work/source/packaging/static/packages.sh" "$version" "$top" "${arch:-$(dpkg --print-architecture)}" "$new"
+(cd "$new" && rm -f "rlockrun-$version-oci.tar" SHA256SUMS* ./*.dsc ./*.debian.tar.gz \
+	rlockrun_*"_$debian.deb" rlockrun-*".$machine.rpm")
+"$work/source/packaging/static/packages.sh" "$version" "$top" "$debian" "$new" "$REVISION"
 "$work/source/packaging/notes.sh" "$version" >"$work/rlockrun-$version-notes.md"
 mv "$work"/rlockrun*.tar.gz "$work"/*.dsc "$work"/*.md "$new"
 packaging/static/sbom.sh "$version" "$new"

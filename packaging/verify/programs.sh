@@ -55,6 +55,20 @@ verify_program() {
 	[ "$(sha256sum)" = "$(archive_program "$2" | sha256sum)" ] ||
 		fail "$1 does not have the program of $2"
 }
+# elf_machine: the architecture of the program on standard input, by its class, its byte
+# order and the number of its machine.
+elf_machine() {
+	# shellcheck disable=SC2046 # numbers
+	set -- $(head -c 20 | od -An -v -tx1)
+	[ "${1-} ${2-} ${3-} ${4-}" = '7f 45 4c 46' ] || return 0
+	case "$5 $6 ${19-} ${20-}" in
+	'02 01 3e 00') echo amd64 ;;
+	'02 01 b7 00') echo arm64 ;;
+	'01 01 28 00') echo armhf ;;
+	'01 01 03 00') echo i386 ;;
+	'02 02 00 16') echo s390x ;;
+	esac
+}
 archive_program() {
 	tar -xzOf "$folder/$1" "${1%.tar.gz}/bin/rlockrun" 2>/dev/null || :
 }

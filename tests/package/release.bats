@@ -79,6 +79,47 @@ teardown() { end_test; }
 	run -1 grep -rl -e "$BATS_FILE_TMPDIR" -e "$ROOT" "$name"
 }
 
+# refuses WORDS ARGUMENT...: verify.sh does, in one line.
+refuses() {
+	run -1 "$ROOT/packaging/verify.sh" "${@:2}"
+	[[ $output == "verify.sh: "*"$1"* && ${#lines[@]} == 1 ]]
+}
+
+@test "verify.sh: another version than the one expected, and revisions" {
+	refuses "this is rlockrun $version-1, not 9.9.9" "$build" '' 9.9.9
+	refuses "this is rlockrun $version-1, not $version-2" "$build" '' "$version-2"
+	cp -R "$build" rlockrun-9.9.9
+	refuses "this is rlockrun $version-1, not 9.9.9" rlockrun-9.9.9
+	run -0 "$ROOT/packaging/verify.sh" rlockrun-9.9.9 '' "$version"
+	run -0 "$ROOT/packaging/verify.sh" "$build" '' "$version-1"
+	(cd rlockrun-9.9.9 && mv "${deb##*/}" "$(basename "${deb/0static1/0static2}")" && sha256sum rlockrun* >SHA256SUMS)
+	refuses 'the packages have different revisions: 1 2' rlockrun-9.9.9
+	REVISION=x run -1 "$ROOT/packaging/static/release.sh" "$version"
+	[[ $output == 'release.sh: REVISION=x is no number from 1' ]]
+}
+
+@test "packages: those of another revision have its number and the same files" {
+	tar -xzf "$build/$name.tar.gz"
+	SOURCE_DATE_EPOCH=$("$ROOT/packaging/source.sh" time) "$ROOT/packaging/static/packages.sh" \
+		"$version" "$name" "${ARCH:-$(dpkg --print-architecture)}" . 2
+	[[ $(dpkg-deb -f "$(basename "${deb/0static1/0static2}")" Version) == "$version-0static2" ]]
+	[[ $(rpm -qp --qf '%{RELEASE}' "$(basename "${rpm/0.static1/0.static2}")") == 0.static2 ]]
+	dpkg --compare-versions "$version-0static2" gt "$version-0static1"
+}
+
+# A program of another machine, in an archive whose sums and bill are right.
+@test "verify.sh: a program that is not for the machine of its archive" {
+	cp -R "$build" changed
+	tar -xzf "$build/$name.tar.gz"
+	printf '\377' | dd of="$name/bin/rlockrun" bs=1 seek=18 conv=notrunc status=none
+	tar -czf "changed/$name.tar.gz" "$name"
+	was=$(sha256sum <"$build/$name.tar.gz")
+	is=$(sha256sum <"changed/$name.tar.gz")
+	sed -i "s/${was%% *}/${is%% *}/" "changed/rlockrun-$version.spdx.json"
+	(cd changed && sha256sum rlockrun* >SHA256SUMS)
+	refuses "the program of $name.tar.gz is not for that machine" changed
+}
+
 @test "make release: a library without its patches is refused, unless it is named" {
 	mkdir -p "libraries/licences"
 	echo "openssl: openssl_3.0.22.orig.tar.gz, SHA256 0, without the patches of Debian's 1" >libraries/licences/VERSIONS
