@@ -196,6 +196,7 @@ make_here() {
 	grep -qs '^ID=debian' /etc/os-release || not_here 'not Debian'
 	make_here install
 	folder=$(cd dest && find . -name rlockrun.fish -printf '/%P\n')
+	# shellcheck disable=SC2016 # a variable of fish
 	env -u XDG_DATA_DIRS HOME="$PWD" fish -c 'printf "%s\n" $fish_complete_path' |
 		grep -qx "${folder%/*}"
 }
