@@ -206,7 +206,7 @@ set_value(struct settings *settings, const struct opts_row *row,
 
 /* Without a place it is wrong usage. */
 __attribute__((format(printf, 4, 0))) static void
-report(struct settings *settings, const struct place *place,
+report_mistake(struct settings *settings, const struct place *place,
     const char *example, const char *format, va_list arguments)
 {
 	bool runs = settings->opts->action == OPTS_RUN;
@@ -235,7 +235,7 @@ settings_fail_at(struct settings *settings, const struct place *place,
 	va_list arguments;
 
 	va_start(arguments, format);
-	report(settings, place, "", format, arguments);
+	report_mistake(settings, place, "", format, arguments);
 	va_end(arguments);
 }
 
@@ -246,7 +246,8 @@ settings_refuse(struct settings *settings, enum option_id id,
 	va_list arguments;
 
 	va_start(arguments, format);
-	report(settings, NULL, opts_table[id].example, format, arguments);
+	report_mistake(settings, NULL, opts_table[id].example, format,
+	    arguments);
 	va_end(arguments);
 }
 
@@ -261,8 +262,8 @@ settings_fail(struct settings *settings, enum option_id id, const char *format,
 	va_list arguments;
 
 	va_start(arguments, format);
-	report(settings, usage ? NULL : &setting->place, opts_table[id].example,
-	    format, arguments);
+	report_mistake(settings, usage ? NULL : &setting->place,
+	    opts_table[id].example, format, arguments);
 	va_end(arguments);
 }
 

@@ -124,7 +124,7 @@ print_origin(FILE *out, const struct settings *settings, enum option_id id)
 
 /* A comment if it would not be read back. */
 static void
-print_line(FILE *out, const struct settings *settings, enum option_id id,
+print_assignment(FILE *out, const struct settings *settings, enum option_id id,
     const char *value)
 {
 	const char *name = opts_table[id].longs[0];
@@ -179,7 +179,7 @@ print_setting(struct row *row, const struct settings *settings,
 	if (settings->opts->json)
 		put_object(row, settings, id, value);
 	else
-		print_line(row->out, settings, id, value);
+		print_assignment(row->out, settings, id, value);
 }
 
 /* Each on a line, with that which sets it. */

@@ -31,7 +31,7 @@ facts_find(const struct facts *facts, const char *name)
 }
 
 static void
-take_lock(struct facts *facts, const struct event *event)
+note_acquired(struct facts *facts, const struct event *event)
 {
 	const struct facts_lock *found = facts_find(facts, event->name);
 	struct facts_lock *lock;
@@ -68,7 +68,7 @@ facts_take(struct facts *facts, const struct event *event)
 		break;
 	case EVENT_ACQUIRED:
 	case EVENT_JOINED:
-		take_lock(facts, event);
+		note_acquired(facts, event);
 		note_time(&facts->acquired_at);
 		break;
 	case EVENT_JOB_STARTED:

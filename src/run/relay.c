@@ -68,7 +68,7 @@ relay_init(struct run *run, struct signals *signals)
 
 /* Unless it was stopped again by then. */
 static void
-continue_job(struct run *run)
+order_continue(struct run *run)
 {
 	guard_order(&run->guard, ORDER_CONTINUE, run->guard.job.stops);
 }
@@ -89,7 +89,7 @@ relay_obey(struct run *run)
 			return true;
 		case SIGNALS_STOP:
 			if (terminal_suspend(signo) && run->guard.pid > 0)
-				continue_job(run);
+				order_continue(run);
 			break;
 		case SIGNALS_IGNORE:
 			break;
@@ -125,7 +125,7 @@ relay_forward(struct run *run)
 	    remove_signal(&relay->caught, SIGCONT)) {
 		remove_signal(&relay->forward, SIGCONT);
 		remove_signal(&relay->shared, SIGCONT);
-		continue_job(run);
+		order_continue(run);
 		relay->terminal = RELAY_TERMINAL;
 	}
 	for (int signo = 1; signo <= SIGNALS; signo++) {
@@ -144,7 +144,7 @@ relay_forward(struct run *run)
 	} else {
 		relay->terminal = RELAY_TERMINAL;
 		if (run->guard.job.suspended)
-			continue_job(run);
+			order_continue(run);
 	}
 }
 

@@ -104,7 +104,7 @@ is_late(const struct run *run)
  * status was killed by the guard, or died with it. A job that ended before TERM
  * reached it keeps its status. */
 static void
-finish(struct run *run)
+finish_job(struct run *run)
 {
 	const struct job *job = &run->guard.job;
 	enum ending_reason ending = run->facts->ending;
@@ -253,12 +253,12 @@ watch_step_job(struct run *run)
 	    !guard_job_is_gone(&run->guard)) {
 		begin_stop(run, clock_now() + run->opts->kill_after_ms);
 	} else if (is_over && job->state != JOB_LATE) {
-		finish(run);
+		finish_job(run);
 	} else if (job->state == JOB_KILLED || job->state == JOB_LATE) {
 		if (job->state == JOB_KILLED ||
 		    job->gone_at >= run->limits.killed_at)
 			add_killed(run, job->gone_at);
-		finish(run);
+		finish_job(run);
 	} else if (job->state == JOB_KILLING) {
 		/* We have gone on before the guard was done. */
 		int64_t now = clock_now();
@@ -366,7 +366,7 @@ watch_step_stop(struct run *run)
 	if (run->guard.job.state == JOB_UNGUARDED)
 		guard_kill_job(&run->guard);
 	if (guard_job_is_gone(&run->guard)) {
-		finish(run);
+		finish_job(run);
 		return;
 	}
 	if (run->set.state == LOCK_LOST && !facts_say_lost(run->facts))

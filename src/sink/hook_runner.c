@@ -29,7 +29,7 @@ enum {
 };
 
 /* One hook to be run. */
-struct order {
+struct hook_order {
 	int64_t since;
 	size_t length;
 	char text[]; /* the command and the entries of its environment */
@@ -41,12 +41,12 @@ struct runner {
 	int64_t end_at;
 	struct signals signals;
 	struct descendants descendants;
-	struct order
+	struct hook_order
 	    *waiting[ORDERS_MAX]; /* a ring: count of them from first */
 	size_t first, count;
 	size_t dropped;
-	struct order *order; /* whose hook runs, or NULL */
-	pid_t pid;	     /* its shell */
+	struct hook_order *order; /* whose hook runs, or NULL */
+	pid_t pid;		  /* its shell */
 	int64_t started_at;
 	bool killing;
 	char *buffer; /* HOOK_RUNNER_ORDER_MAX bytes */
@@ -57,7 +57,7 @@ struct runner {
 static void
 add_order(struct runner *self, size_t length)
 {
-	struct order *order = NULL;
+	struct hook_order *order = NULL;
 
 	if (self->count < ORDERS_MAX)
 		order = malloc(sizeof(*order) + length);
@@ -65,9 +65,10 @@ add_order(struct runner *self, size_t length)
 		self->dropped++;
 		return;
 	}
-	*order = (struct order){.since = clock_now(), .length = length};
+	*order = (struct hook_order){.since = clock_now(), .length = length};
 	memcpy(order->text, self->buffer, length);
 	self->waiting[(self->first + self->count++) % ORDERS_MAX] = order;
+	/* NOLINTNEXTLINE(*-unix.Malloc): the ring has it */
 }
 
 /* The socket stays open: its end is what rlockrun waits for. */
@@ -87,7 +88,7 @@ take_orders(struct runner *self)
 
 /* The value of its first entry. */
 static const char *
-event_of(const struct order *order)
+event_of(const struct hook_order *order)
 {
 	const char *entries = order->text + strlen(order->text) + 1;
 
@@ -200,7 +201,7 @@ end_runner(const struct runner *self)
 static int64_t
 next_at(const struct runner *self)
 {
-	const struct order *next = self->waiting[self->first];
+	const struct hook_order *next = self->waiting[self->first];
 
 	if (self->order == NULL || self->count == 0)
 		return CLOCK_NEVER;

@@ -102,7 +102,7 @@ writer_start(struct writer *writer)
 
 /* What the thread has not taken from the queue by then is dropped. */
 static void
-finish(struct writer *writer)
+end_thread(struct writer *writer)
 {
 	struct pollfd polled = {.fd = writer->to, .events = POLLIN};
 	char none;
@@ -121,6 +121,6 @@ size_t
 writer_finish(struct writer_source *source)
 {
 	if (!source->writer->has_finished)
-		finish(source->writer);
+		end_thread(source->writer);
 	return source->put - source->written;
 }

@@ -65,10 +65,13 @@ def find_calls(program):
         address = ADDRESS.match(line)
         if head:
             function = head[1].split(".")[0]
-        elif address and called:
-            yield int(address[1], 16), function, called
+        if not address:
+            continue
+        # Behind the call of a function that does not return another one may begin.
+        if called:
+            yield int(address[1], 16), *called
         call = CALL.match(line)
-        called = call and (call[1] or call[2])
+        called = (function, call[1] or call[2]) if call else None
 
 
 def find_places(program, offsets):
