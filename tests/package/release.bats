@@ -67,7 +67,7 @@ teardown() { end_test; }
 	run -0 readelf -ldS "$name/bin/rlockrun"
 	[[ $output != *NEEDED* && $output != *INTERP* && $output != *.debug_* ]]
 	(($(stat -c %s "$name/bin/rlockrun") < 7000000))
-	[[ $(${EMULATOR:-} "$name/bin/rlockrun" -V) == "rlockrun $version"$'\n'*'(static build)' ]]
+	[[ $(${EMULATOR:-} "$name/bin/rlockrun" -V) == "rlockrun $version"$'\n'*'(static build'*')' ]]
 	[[ ${EMULATOR:-} ]] || run -7 "$name/bin/rlockrun" -k "$KEY" sh -c 'exit 7'
 	for library in musl openssl hiredis; do
 		grep -q "^$library: .*[0-9]" "$name/share/doc/rlockrun/licences/README"
@@ -121,11 +121,13 @@ refuses() {
 }
 
 @test "make release: a library without its patches is refused, unless it is named" {
-	mkdir -p "libraries/licences"
+	mkdir -p libraries/licences
+	run -1 "$ROOT/packaging/static/release.sh" 0 "$PWD/libraries"
+	[[ $output == "release.sh: $PWD/libraries has no licences/VERSIONS (make libraries makes it)" ]]
 	echo "openssl: openssl_3.0.22.orig.tar.gz, SHA256 0, without the patches of Debian's 1" >libraries/licences/VERSIONS
-	run -1 "$ROOT/packaging/static/release.sh" 0 libraries
+	run -1 "$ROOT/packaging/static/release.sh" 0 "$PWD/libraries"
 	[[ $output == "release.sh: openssl was built without Debian's patches and may lack fixes (UNPATCHED=openssl releases it)" ]]
-	UNPATCHED=hiredis run -1 "$ROOT/packaging/static/release.sh" 0 libraries
+	UNPATCHED=hiredis run -1 "$ROOT/packaging/static/release.sh" 0 "$PWD/libraries"
 	[[ $output == *UNPATCHED=openssl* ]]
 }
 
