@@ -67,7 +67,7 @@ teardown() { end_test; }
 	run -0 readelf -ldS "$name/bin/rlockrun"
 	[[ $output != *NEEDED* && $output != *INTERP* && $output != *.debug_* ]]
 	(($(stat -c %s "$name/bin/rlockrun") < 7000000))
-	[[ $(${EMULATOR:-} "$name/bin/rlockrun" -V) == "rlockrun $version"$'\n'*'(static build)' ]]
+	[[ $(${EMULATOR:-} "$name/bin/rlockrun" -V) == "rlockrun $version"$'\n'*'(static build'*')' ]]
 	[[ ${EMULATOR:-} ]] || run -7 "$name/bin/rlockrun" -k "$KEY" sh -c 'exit 7'
 	for library in musl openssl hiredis; do
 		grep -q "^$library: .*[0-9]" "$name/share/doc/rlockrun/licences/README"

@@ -222,7 +222,7 @@ need_system_openssl() {
 }
 
 need_loaded_openssl() {
-	! "$RLOCKRUN" -V | grep -Eq '^OpenSSL .*\((linked|static build)\)$' || not_here 'OpenSSL is linked'
+	! "$RLOCKRUN" -V | grep -Eq '^OpenSSL .*\((linked|static build.*)\)$' || not_here 'OpenSSL is linked'
 }
 
 # policy LINE...: what the system's openssl.cnf would say.
