@@ -1,6 +1,6 @@
 #!/bin/sh
 # Compares the version with all places that state it: the Makefile, CHANGELOG.md,
-# packaging/debian/changelog, the manual pages, and what `COMMAND -V` prints:
+# packaging/debian/changelog, packaging/rlockrun.spec, the manual pages, and what `COMMAND -V` prints:
 #
 #     packaging/version.sh VERSION [COMMAND...]
 #
@@ -22,6 +22,7 @@ compare Makefile "$(sed -n 's/^VERSION := //p' "$top/Makefile")"
 # Its version ends in one of Debian's own.
 compare packaging/debian/changelog \
 	"$(sed -n '1s/^rlockrun (\(.*\)-[^-]*).*/\1/p' "$top/packaging/debian/changelog")"
+compare packaging/rlockrun.spec "$(sed -n 's/^Version: *//p' "$top/packaging/rlockrun.spec")"
 for page in "$top"/man/rlockrun*.[1-8]; do
 	compare "man/${page##*/}" "$(sed -n 's/^\.Os rlockrun //p' "$page")"
 done

@@ -7,8 +7,9 @@
 #     build/rlockrun-VERSION/rlockrun-VERSION-oci.tar
 #
 # Its images have nothing but rlockrun: packaging/Containerfile. Nothing in them
-# depends on the time or the folder. They have no history, in which buildah would
-# write sums that differ from system to system.
+# depends on the time, the folder or the version of buildah. They have no history, in
+# which it would write sums that differ from system to system. `podman load` shows the
+# image as localhost/rlockrun:VERSION.
 set -eu
 cd "$(dirname "$0")/../.."
 version=${1:?usage: packaging/static/image.sh VERSION}
@@ -41,13 +42,17 @@ rm -rf "$work"
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/archive"
 epoch=$(packaging/source.sh time)
+key=org.opencontainers.image
 for arch in amd64 arm64; do
 	cp "$(archive_for $arch)" "$work/archive"
-	in_store build --isolation chroot --timestamp "$epoch" --omit-history \
+	in_store build --isolation chroot --timestamp "$epoch" --omit-history --identity-label=false \
+		--annotation "$key.version=$version" --annotation "$key.source=rlockrun-$version.tar.gz" \
+		--annotation "$key.revision=$(packaging/source.sh commit)" \
+		--annotation "$key.licenses=MIT AND Apache-2.0 AND BSD-3-Clause" \
 		--platform linux/$arch --manifest rlockrun -f packaging/Containerfile "$work/archive"
 	rm "$work/archive"/*
 done
-in_store manifest push --all rlockrun "oci:$work/oci:$version"
+in_store manifest push --all rlockrun "oci:$work/oci:rlockrun:$version"
 image=rlockrun-$version-oci.tar
 tar -C "$work/oci" --sort=name --owner=0 --group=0 --numeric-owner --format=ustar \
 	--mtime="@$epoch" -cf "$work/$image" .

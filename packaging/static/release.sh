@@ -45,6 +45,8 @@ case ${REVISION:=1} in 0* | *[!0-9]*) fail "REVISION=$REVISION is no number from
 [ "${2-}" ] || exit 0
 
 libraries=$(realpath "$2")
+[ -r "$libraries/licences/VERSIONS" ] ||
+	fail "$libraries has no licences/VERSIONS (make libraries makes it)"
 unpatched=$(sed -n 's/^\([a-z]*\): .*, without the patches of .*/\1/p' \
 	"$libraries/licences/VERSIONS")
 for library in $unpatched; do

@@ -200,3 +200,27 @@ make_here() {
 	env -u XDG_DATA_DIRS HOME="$PWD" fish -c 'printf "%s\n" $fish_complete_path' |
 		grep -qx "${folder%/*}"
 }
+
+# bats test_tags=night
+@test "rlockrun.spec: rpmbuild makes a package with the libraries of the system" {
+	type rpmbuild >/dev/null 2>&1 || skip 'no rpmbuild'
+	[[ -e $ROOT/.git ]] || skip 'no history'
+	mkdir -p rpm/SOURCES
+	"$ROOT/packaging/source.sh" archive "$(version)" | gzip >"rpm/SOURCES/rlockrun-$(version).tar.gz"
+	# Here no package of rpm has the compiler. The unit tests are those of make deb.
+	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u VARIANT rpmbuild -bb --nodeps --nocheck \
+		--define "_topdir $PWD/rpm" "$ROOT/packaging/rlockrun.spec" >log 2>&1 || {
+		tail -n 40 log
+		return 1
+	}
+	built=(rpm/RPMS/*/rlockrun-"$(version)"-1.*.rpm)
+	run -0 rpm -qpR "${built[0]}"
+	[[ $output == *libhiredis.so* && $output == *libssl.so* ]]
+	mkdir root
+	(cd root && rpm2cpio "../${built[0]}" | cpio -idm --quiet)
+	[[ $(root/usr/bin/rlockrun -V) == "rlockrun $(version)"$'\n'*'(shared library)'*'(linked)' ]]
+	grep -q '^ExecStart=/usr/bin/rlockrun ' root/usr/lib/systemd/system/rlockrun@.service
+	for file in $(man_pages) share/fish/vendor_completions.d/rlockrun.fish share/doc/rlockrun/examples/rlockrun.conf; do
+		compgen -G "root/usr/$file*" >/dev/null
+	done
+}

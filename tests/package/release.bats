@@ -121,11 +121,13 @@ refuses() {
 }
 
 @test "make release: a library without its patches is refused, unless it is named" {
-	mkdir -p "libraries/licences"
+	mkdir -p libraries/licences
+	run -1 "$ROOT/packaging/static/release.sh" 0 "$PWD/libraries"
+	[[ $output == "release.sh: $PWD/libraries has no licences/VERSIONS (make libraries makes it)" ]]
 	echo "openssl: openssl_3.0.22.orig.tar.gz, SHA256 0, without the patches of Debian's 1" >libraries/licences/VERSIONS
-	run -1 "$ROOT/packaging/static/release.sh" 0 libraries
+	run -1 "$ROOT/packaging/static/release.sh" 0 "$PWD/libraries"
 	[[ $output == "release.sh: openssl was built without Debian's patches and may lack fixes (UNPATCHED=openssl releases it)" ]]
-	UNPATCHED=hiredis run -1 "$ROOT/packaging/static/release.sh" 0 libraries
+	UNPATCHED=hiredis run -1 "$ROOT/packaging/static/release.sh" 0 "$PWD/libraries"
 	[[ $output == *UNPATCHED=openssl* ]]
 }
 

@@ -143,12 +143,13 @@ is_enough(const struct actor *actor, const struct actor *other)
 }
 
 /* Whoever has ended before that time cannot be in its way. A waiter that is
- * dead stays in the queue for a while. */
+ * dead stays in the queue for a while, and a quiet run does not say whether it
+ * has met one. */
 static int64_t
 hindered_since(const struct actor *actor)
 {
 	bool is_queue =
-	    actor->ending == ENDING_QUEUE_FULL ||
+	    actor->ending == ENDING_QUEUE_FULL || actor->opts->quiet ||
 	    (actor->err != NULL &&
 		strstr(actor->err, "but others are queued for it") != NULL);
 

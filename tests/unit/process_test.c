@@ -113,7 +113,8 @@ test_ancestors(void)
 	ok(finds_above(1, "above", own), "the parent");
 	ok(finds_above(3, "above", own), "its parent's parent");
 	ok(!finds_above(1, "below", own), "one of another name");
-	ok(!finds_above(1, "above", 1), "init has another name");
+	/* An emulated test is the init of a namespace. */
+	ok(own == 1 || !finds_above(1, "above", 1), "init has another name");
 	ok(!process_is_above(own), "not itself");
 	ok(!finds_above(1, "above", 999999999), "no process");
 }
