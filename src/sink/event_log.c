@@ -169,8 +169,10 @@ open_log(const struct facts *facts, struct loop *loop, struct writer *writer)
 	} else if (opts->log_to != NULL) {
 		state->path = mem_strdup(opts->log_to);
 		why = log_file_open(&state->file, state->path);
-		if (why == NULL && writer_add(writer, &state->source) == -1)
+		if (why == NULL && writer_add(writer, &state->source) == -1) {
 			why = strerror(errno);
+			close(state->file.fd);
+		}
 	}
 	if (why != NULL) {
 		report_no_log(opts, why);

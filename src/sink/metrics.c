@@ -245,22 +245,32 @@ metrics_on_event(void *arg, const struct event *event)
 	}
 }
 
+static void
+report_no_metrics(const struct opts *opts, int status, const char *why)
+{
+	char folder[1024];
+
+	escape_quote(opts->metrics_folder, folder, sizeof(folder));
+	if (opts->metrics_demanded)
+		log_die(status, "cannot write metrics into %s: %s", folder,
+		    why);
+	log_warnx("cannot write metrics into %s: %s; there will be no metrics",
+	    folder, why);
+}
+
 static void *
 open_sink(const struct facts *facts, struct loop *loop, struct writer *writer)
 {
 	const struct opts *opts = facts->opts;
 	struct metrics_sink *sink;
 	const char *why = NULL;
-	char folder[1024];
 
 	if (*opts->metrics_folder == '\0' || opts->action != OPTS_RUN)
 		return NULL;
 	if (opts->metrics_demanded)
 		why = metrics_file_check_folder(opts->metrics_folder);
-	escape_quote(opts->metrics_folder, folder, sizeof(folder));
 	if (why != NULL)
-		log_die(EXITCODE_CONFIG, "cannot write metrics into %s: %s",
-		    folder, why);
+		report_no_metrics(opts, EXITCODE_CONFIG, why);
 	sink =
 	    mem_alloc(sizeof(*sink) + opts->key_count * sizeof(*sink->locks));
 	sink->opts = opts;
@@ -270,9 +280,11 @@ open_sink(const struct facts *facts, struct loop *loop, struct writer *writer)
 	sink->facts = facts;
 	sink->source =
 	    (struct writer_source){.write = write_update, .arg = sink};
-	if (writer_add(writer, &sink->source) == -1)
-		log_die(EXITCODE_RESOURCE, "cannot write metrics into %s: %s",
-		    folder, strerror(errno));
+	if (writer_add(writer, &sink->source) == -1) {
+		report_no_metrics(opts, EXITCODE_RESOURCE, strerror(errno));
+		free(sink);
+		return NULL;
+	}
 	for (size_t i = 0; i < opts->key_count; i++) {
 		struct lock_metrics *lock = &sink->locks[i];
 

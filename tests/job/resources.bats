@@ -36,6 +36,19 @@ teardown() { end_test; }
 	((ran && refused))
 }
 
+@test "out of descriptors: metrics of the environment end no run" {
+	local limit
+	for limit in {4..16}; do
+		(
+			exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
+			ulimit -n "$limit"
+			RLOCKRUN_METRICS=$PWD exec "$RLOCKRUN" -k "$KEY" --server-timeout 3 -- /bin/true
+		) 2>err || true
+		echo "$limit: $(<err)"
+		run ! grep 'cannot write metrics.*command not started' err
+	done
+}
+
 # A job that takes no descriptor to speak of: a shell would need one above 10.
 FRUGAL='import os, time
 child = os.fork()
