@@ -205,7 +205,8 @@ show_lists(struct view *view)
 	signal(SIGCHLD, SIG_IGN); /* of those that look up addresses */
 	client->events = &none;
 	while (draw(view)) {
-		struct timespec pause = {ms / 1000, (long)(ms % 1000) * 1000000};
+		struct timespec pause = {ms / 1000,
+		    (long)(ms % 1000) * 1000000};
 
 		if (sigtimedwait(&redraw, NULL, &pause) != -1)
 			continue;
