@@ -47,7 +47,8 @@ case ${REVISION:=1} in 0* | *[!0-9]*) fail "REVISION=$REVISION is no number from
 libraries=$(realpath "$2")
 [ -r "$libraries/licences/VERSIONS" ] ||
 	fail "$libraries has no licences/VERSIONS (make libraries makes it)"
-for library in $(sed -n 's/^\([a-z]*\): .*, without the patches of .*/\1/p' "$libraries/licences/VERSIONS"); do
+unpatched=$(sed -n 's/^\([a-z]*\): .*, without the patches of .*/\1/p' "$libraries/licences/VERSIONS")
+for library in $unpatched; do
 	case " ${UNPATCHED-} " in
 	*" $library "*) ;;
 	*) fail "$library was built without Debian's patches and may lack fixes (UNPATCHED=$library releases it)" ;;
