@@ -2,12 +2,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include "admin/commands.h"
 #include "base/exitcode.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/secret.h"
 #include "doctor/doctor.h"
 #include "job/signals.h"
@@ -29,7 +31,6 @@ struct program {
 	bool dumpable; /* as it was started: not if it is setuid, for example */
 	struct opts opts;
 	struct events events;
-	struct writer writer;		 /* of the sinks */
 	struct tls_context *tls_context; /* NULL if no server needs it */
 };
 
@@ -148,6 +149,7 @@ act(struct program *self)
 	const struct opts *opts = &self->opts;
 	struct tls_context *context = self->tls_context;
 	bool has_tls_key = context != NULL && opts->tls_cert != NULL;
+	struct writer *writer = mem_alloc(sizeof(*writer));
 	struct signals signals;
 	struct loop loop;
 	int result;
@@ -159,7 +161,7 @@ act(struct program *self)
 		tls_context_begin(context, &loop);
 	else if (context != NULL)
 		tls_context_load(context);
-	events_open(&self->events, sinks, opts, &loop, &self->writer);
+	events_open(&self->events, sinks, opts, &loop, writer);
 	if (opts->action == OPTS_RUN ||
 	    (opts->action == OPTS_HOLD && opts->token == NULL)) {
 		if (signals_init(&signals) == -1)
@@ -174,6 +176,9 @@ act(struct program *self)
 		    opts->watch_ms > 0 ? watch_show : commands[opts->action]);
 	}
 	events_close(&self->events);
+	/* A thread that hangs in a slow disk uses it until the program ends. */
+	if (!writer->has_thread)
+		free(writer);
 	loop_fini(&loop);
 	return result;
 }

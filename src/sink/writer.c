@@ -111,8 +111,10 @@ end_thread(struct writer *writer)
 	if (!writer->has_thread)
 		writer_work(writer, clock_now() + WRITER_FINISH_MS);
 	shutdown(writer->to, SHUT_WR);
-	if (writer->has_thread && poll(&polled, 1, WRITER_FINISH_MS) == 1)
+	if (writer->has_thread && poll(&polled, 1, WRITER_FINISH_MS) == 1) {
 		pthread_join(writer->thread, NULL);
+		writer->has_thread = false;
+	}
 	while (recv(writer->from, &none, sizeof(none), MSG_DONTWAIT) > 0)
 		continue;
 }

@@ -23,8 +23,9 @@ enum {
 
 /* One for all sources; at first zero. */
 struct writer {
-	bool is_open, has_thread, has_finished;
-	int to, from; /* the sockets */
+	bool is_open, has_finished;
+	bool has_thread; /* even after the end, if it could not be joined */
+	int to, from;	 /* the sockets */
 	pthread_t thread;
 };
 
