@@ -162,7 +162,9 @@ local function grant_rest(repeated)
     string.match(known[2] or '', '^(%S+) (%d+) (%d+) ')
   fence, start = tonumber(fence), tonumber(start)
   local is_known = whose == token and fence <= LIMIT_EXACT and start < 1e14
-  local granted = grant(call('PTTL', lock),
+  -- A free lock may still have the set of former holders, which lives longer.
+  local left = (letter ~= 'x' or repeated) and call('PTTL', lock) or 0
+  local granted = grant(left,
     is_known and string.format('%.0f', fence), is_known and start,
     repeated == token)
   file_dead(known[2])
