@@ -70,8 +70,8 @@ describe_user(const struct holder *holder, char room[WORD_SIZE])
 	    *holder->label != '\0' ? ": " : "", holder->label);
 }
 
-/* who was skipped, or has acted; by is the cause of that, or on whom. A
- * template_value. */
+/* A template_value: `who` is the run that was skipped, or the user that acted;
+ * `by` is the cause of that, or the run that it happened to. */
 static const char *
 word_of(void *arg, const char *word, bool *many)
 {

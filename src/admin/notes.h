@@ -1,4 +1,4 @@
-/* What has happened to a lock beside its runs: who was skipped and why, pauses
+/* What has happened to a lock beside its runs: skipped runs and why, pauses
  * that have ended, orders to stop, forced releases. So whoever asks why a job
  * did not run is answered on any host. */
 #ifndef NOTES_H

@@ -372,7 +372,7 @@ const struct judgement rows_table[] = {
 	{"clients", FINDING_WARNING, "few", ROOM, "raise its maxclients"},
 	{"clients", FINDING_OK, "", ROOM, ""},
 
-	/* What access rules permit, but for the rows of needs.c. */
+	/* Access rules, except for the rows of needs.c. */
 	{.text = "access keys"},
 	{"access-keys", FINDING_UNKNOWN, "", "the rules permit certain keys "
 	    "only, and not \"{scratch}\", so those of locks are not examined",

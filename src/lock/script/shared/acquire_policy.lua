@@ -1,7 +1,7 @@
 -- For acquire: what the options of a run say against it, or about its place in the
 -- queue. Decides nothing about who holds the lock.
 
--- Notes a skip: its time, who was skipped and, behind a '|', who caused it.
+-- Notes a skip: its time, the run that was skipped and, behind a '|', its cause.
 local function skip(reason, by)
   pcall(note, 'k:' .. reason, now .. ' ' .. record .. ' | ' .. by)
 end
