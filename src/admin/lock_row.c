@@ -257,15 +257,15 @@ put_cells(struct row *row, const struct look *look, const char *name, bool all)
 
 static void
 put_members(struct row *row, const struct look *look,
-    const struct client *client, const char *key)
+    const struct client *client)
 {
 	const struct opts *opts = client->opts;
 	enum opts_action action = opts->action;
 
 	row_open(row, "", '{');
 	row_bool(row, "held", look->kind != '\0');
-	row_string(row, "name", key + strlen(opts->prefix));
-	row_string(row, "key", key);
+	row_string(row, "name", client_name_of(client, look));
+	row_string(row, "key", look->keys->lock);
 	row_string(row, "server", way_label(client->enquiry.server));
 	row_number(row, NULL, "db", true, client->endpoint->db);
 	row_string(row, "prefix", opts->prefix);
@@ -299,22 +299,21 @@ put_members(struct row *row, const struct look *look,
 
 void
 lock_row_put(struct row *row, const struct look *look,
-    const struct client *client, const char *key)
+    const struct client *client)
 {
 	if (row->table != NULL)
-		put_cells(row, look, key + strlen(client->opts->prefix),
+		put_cells(row, look, client_name_of(client, look),
 		    client->opts->all);
 	else
-		put_members(row, look, client, key);
+		put_members(row, look, client);
 }
 
 void
-lock_row_print_json(const struct look *look, const struct client *client,
-    const char *key)
+lock_row_print_json(const struct look *look, const struct client *client)
 {
 	struct row row = {.out = stdout};
 
-	lock_row_put(&row, look, client, key);
+	lock_row_put(&row, look, client);
 	putchar('\n');
 }
 

@@ -59,8 +59,7 @@ is_wanted(const struct search_item *item, const struct look *look)
 {
 	const struct opts *opts = item->search->client->opts;
 	const struct look_holder *oldest = look_oldest(look);
-	const struct look_problem *problem =
-	    look_history_problem(look, item->key);
+	const struct look_problem *problem = look_history_problem(look);
 	bool by_record = item->helper == 'i';
 
 	if (opts->all && (look_has_history(look) || problem != NULL))
@@ -73,15 +72,15 @@ is_wanted(const struct search_item *item, const struct look *look)
 	       (oldest != NULL && oldest->who.held_ms > opts->older_than_ms);
 }
 
-static int
+static bool
 read_found_look(void *arg, const struct value *value)
 {
 	struct search_item *item = arg;
 	struct search *search = item->search;
-	struct look look;
+	struct look look = {.keys = &item->keys};
 
-	if (!query_read_look(&look, value, &item->keys))
-		return -1;
+	if (!query_read_look(&look, value))
+		return false;
 	if (is_wanted(item, &look) && !seen_lately(search, item->key)) {
 		const struct opts *opts = search->client->opts;
 		const struct look_problem *denial = find_denial(&look);
@@ -90,13 +89,12 @@ read_found_look(void *arg, const struct value *value)
 		if (denial != NULL && !search->is_denied && !opts->json &&
 		    !opts->quiet) {
 			search->is_denied = true;
-			client_report_problem(search->client,
-			    item->key + strlen(opts->prefix), denial);
+			client_report_problem(search->client, &look, denial);
 		}
-		search->on_lock(search->arg, &look, item->key);
+		search->on_lock(search->arg, &look);
 	}
 	query_fini(&look);
-	return 0;
+	return true;
 }
 
 /* A lock whose slot has moved is found at its new node. */
@@ -212,12 +210,12 @@ find_lock(const struct search *search, const char *helper)
 }
 
 static bool
-look_at_page(struct search *search)
+look_at_page(struct search *search, char **found)
 {
 	struct search_item items[ENQUIRY_AT_ONCE];
 	size_t count = 0;
 
-	for (char **found = search->found; *found != NULL; found++) {
+	for (; *found != NULL; found++) {
 		char helper = (*found)[strlen(*found) - 1];
 		char *key = find_lock(search, *found);
 
@@ -242,32 +240,26 @@ look_at_page(struct search *search)
 }
 
 static int
-read_page(void *arg, const struct value *value)
-{
-	struct search *search = arg;
-	const char *cursor;
-
-	if (!query_read_page(&cursor, &search->found, value))
-		return -1;
-	free(search->cursor);
-	search->cursor = mem_strdup(cursor);
-	return 0;
-}
-
-static int
 search_page(struct search *search)
 {
 	bool may_be_free = search->client->opts->all || search->on_key != NULL;
 	const char *pattern = may_be_free ? "*:rlk*:[iqr]" : "*:rlk*:[iq]";
-	const char *argv[] = {"SCAN", search->cursor, "MATCH", pattern, "COUNT",
-	    PAGE, NULL};
-	bool found = client_ask(search->client, NULL, argv, read_page, search);
+	struct query_page page;
+	struct request request;
+	bool found;
 
-	found = found && look_at_page(search);
-	for (char **key = search->found; key != NULL && *key != NULL; key++)
-		free(*key);
-	free(search->found);
-	search->found = NULL;
+	request_begin(&request);
+	REQUEST_ADD(&request, "SCAN", search->cursor, "MATCH", pattern, "COUNT",
+	    PAGE);
+	found = client_ask(search->client, &request, query_read_page, &page);
+	if (found) {
+		free(search->cursor);
+		search->cursor = page.cursor;
+		found = look_at_page(search, page.keys);
+		for (char **key = page.keys; *key != NULL; key++)
+			free(*key);
+		free(page.keys);
+	}
 	if (!found)
 		return client_report_failure(search->client);
 	return search->on_page != NULL ? search->on_page(search->arg)
@@ -290,10 +282,10 @@ search_server(struct search *search)
 
 /* --- a cluster ---------------------------------------------------------- */
 
-static int
+static bool
 read_primaries(void *arg, const struct value *value)
 {
-	return enquiry_set_nodes(arg, value) ? 0 : -1;
+	return enquiry_set_nodes(arg, value);
 }
 
 /* All that can be listed is. */
@@ -310,9 +302,11 @@ search_node(void *arg)
 bool
 search_nodes(struct client *client)
 {
-	const char *argv[] = {"CLUSTER", "SLOTS", NULL};
+	struct request request;
 
-	return client_ask(client, NULL, argv, read_primaries, &client->enquiry);
+	request_begin(&request);
+	REQUEST_ADD(&request, "CLUSTER", "SLOTS");
+	return client_ask(client, &request, read_primaries, &client->enquiry);
 }
 
 int

@@ -71,8 +71,8 @@ bool target_lose(struct target *target, bool was_paused);
 /* Makes the request of the present state, which is neither PAUSED nor OUT;
  * request_fini is due. */
 void target_ask(struct request *request, struct target *target);
-/* Reads the answer (client_read), except that to NOTE, and enters the next
+/* Reads the answer of a struct target, except that to NOTE, and enters the next
  * state, or stays to send the same request again. */
-int target_read(void *target, const struct value *value);
+query_read target_read;
 
 #endif
