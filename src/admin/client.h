@@ -32,6 +32,7 @@ struct client {
 	char error[REPLY_FAILURE_MAX];
 };
 
+/* The exit code. */
 typedef int client_command(struct client *client);
 
 /* Calls it for each of the servers in turn, so that differences between them

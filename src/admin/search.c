@@ -266,20 +266,6 @@ search_page(struct search *search)
 				       : EXITCODE_OK;
 }
 
-static int
-search_server(struct search *search)
-{
-	int result;
-
-	search->cursor = mem_strdup("0");
-	do
-		result = search_page(search);
-	while (result == EXITCODE_OK && strcmp(search->cursor, "0") != 0 &&
-	       !search->enough);
-	free(search->cursor);
-	return result;
-}
-
 /* --- a cluster ---------------------------------------------------------- */
 
 static bool
@@ -290,11 +276,17 @@ read_primaries(void *arg, const struct value *value)
 
 /* All that can be listed is. */
 static void
-search_node(void *arg)
+search_server(void *arg)
 {
 	struct search *search = arg;
-	int result = search_server(search);
+	int result;
 
+	search->cursor = mem_strdup("0");
+	do
+		result = search_page(search);
+	while (result == EXITCODE_OK && strcmp(search->cursor, "0") != 0 &&
+	       !search->enough);
+	free(search->cursor);
 	if (result != EXITCODE_OK)
 		search->result = result;
 }
@@ -313,23 +305,18 @@ int
 search_run(struct search *search)
 {
 	struct client *client = search->client;
-	int result;
 
 	search->incomplete = false;
-	if (!client->endpoint->cluster) {
-		result = search_server(search);
-	} else if (search_nodes(client)) {
-		search->result = EXITCODE_OK;
-		enquiry_visit_nodes(&client->enquiry, search_node, search);
-		result = search->result;
-	} else {
-		result = client_report_failure(client);
-	}
-	if (result == EXITCODE_OK && search->incomplete)
-		result = EXITCODE_UNAVAILABLE;
+	search->result = EXITCODE_OK;
+	if (!client->endpoint->cluster || search_nodes(client))
+		enquiry_visit_nodes(&client->enquiry, search_server, search);
+	else
+		search->result = client_report_failure(client);
+	if (search->result == EXITCODE_OK && search->incomplete)
+		search->result = EXITCODE_UNAVAILABLE;
 	for (size_t i = 0; i < SEARCH_SEEN; i++) {
 		free(search->seen[i]);
 		search->seen[i] = NULL;
 	}
-	return result;
+	return search->result;
 }

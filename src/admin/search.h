@@ -30,7 +30,7 @@ struct search {
 	char *cursor;
 	bool incomplete;
 	bool is_denied; /* a record is: that has been reported */
-	int result;	/* of the nodes of a cluster so far */
+	int result;	/* of the servers so far */
 };
 
 /* The exit code; the reason is reported. May be repeated. */

@@ -18,7 +18,6 @@ target_refuse(struct target *target, enum ending_reason failure,
 	target->state = target->is_queued ? TARGET_LEAVE : TARGET_OUT;
 }
 
-/* 0, or -1 with errno. */
 int
 target_init(struct target *target, const struct client *client, const char *key,
     int node)
@@ -28,9 +27,11 @@ target_init(struct target *target, const struct client *client, const char *key,
 	const struct kind *held =
 	    outer_find(getenv("RLOCKRUN_HELD"), key, token);
 
-	*target = (struct target){.client = client, .node = node};
-	target->config = (struct lock_config){.key = key,
-	    .name = key + strlen(opts->prefix),
+	*target = (struct target){.client = client,
+	    .node = node,
+	    .key = mem_strdup(key)};
+	target->config = (struct lock_config){.key = target->key,
+	    .name = target->key + strlen(opts->prefix),
 	    .server = opts->servers,
 	    .ttl_ms = opts->lock.ttl_ms,
 	    .wait = true,
@@ -55,6 +56,7 @@ target_fini(struct target *target)
 {
 	free(target->why);
 	claim_fini(&target->claim);
+	free(target->key);
 }
 
 /* --- what is asked ------------------------------------------------------ */

@@ -36,6 +36,7 @@ enum target_state {
 
 struct target {
 	const struct client *client;
+	char *key;
 	struct lock_config config;
 	struct claim claim;
 	enum target_state state;
@@ -53,8 +54,8 @@ struct target {
 	char head[WAITER_SIZE];	    /* to be notified, or empty */
 };
 
-/* The key, with the prefix, must outlive the target. 0, or -1 with errno (no
- * randomness, no memory); target_fini is due in any case. What would never be
+/* Copies the key, which has the prefix. 0, or -1 with errno (no randomness, no
+ * memory); target_fini is due in any case. What would never be
  * granted is OUT at once. */
 int target_init(struct target *target, const struct client *client,
     const char *key, int node);

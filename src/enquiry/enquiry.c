@@ -268,6 +268,8 @@ enquiry_visit_nodes(struct enquiry *enquiry, void (*visit)(void *arg),
 	const struct endpoint *endpoint = enquiry->endpoint;
 	struct way *server = enquiry->server;
 
+	if (!endpoint->cluster)
+		visit(arg);
 	for (int i = 0; i < enquiry->node_count; i++) {
 		enquiry->node = i;
 		enquiry->endpoint = &enquiry->nodes[i].endpoint;

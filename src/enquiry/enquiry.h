@@ -110,8 +110,8 @@ void enquiry_forget_nodes(struct enquiry *enquiry);
 int enquiry_find_node(const struct enquiry *enquiry,
     const struct cluster_node *node);
 
-/* Calls visit for each of the nodes, which is the one that is asked
- * meanwhile. */
+/* Calls visit for each of the nodes of a cluster, which is the one that is
+ * asked meanwhile; once for another server. */
 void enquiry_visit_nodes(struct enquiry *enquiry, void (*visit)(void *arg),
     void *arg);
 
