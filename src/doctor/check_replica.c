@@ -60,7 +60,9 @@ ask_replica(const struct visit *primary, struct replica *replica)
 	    "replica");
 	visit.findings->subject = node->label;
 	enquiry_begin(&visit.enquiry, &node->endpoint, NULL);
-	if (check_contact_measure(&visit) && check_server_ask(&visit)) {
+	check_contact_measure(&visit);
+	check_server_ask(&visit);
+	if (!visit.is_over) {
 		replica->clock = visit.clock.best;
 		replica->facts = visit.facts;
 		visit.facts = NULL;
