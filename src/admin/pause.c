@@ -68,7 +68,7 @@ has_lock_moved(struct pause *pause, struct target *target,
     const struct question *question)
 {
 	const struct enquiry *enquiry = &pause->client->enquiry;
-	struct cluster_node to;
+	struct url_address to;
 	int node;
 
 	if (question->outcome != QUESTION_FAILED ||

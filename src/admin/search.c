@@ -105,7 +105,7 @@ has_slot_moved(struct search_item *item)
 	struct client *client = search->client;
 	const char *error = item->question.error;
 	enum cluster_redirect redirect;
-	struct cluster_node to;
+	struct url_address to;
 
 	if (item->question.outcome != QUESTION_FAILED ||
 	    !client->endpoint->cluster)

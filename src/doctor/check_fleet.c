@@ -63,7 +63,7 @@ check_fleet_nodes(struct visit *visit)
 
 /* --- sentinels -------------------------------------------------------- */
 
-enum { ADDRESS_MAX = SENTINEL_HOST_MAX + 8 };
+enum { ADDRESS_MAX = URL_HOST_SIZE + 8 };
 
 enum { ADDRESS, STATE, QUORUM, REPLICAS, SENTINEL_ASKED };
 static const char sentinel_asked[SENTINEL_ASKED][40] = {
@@ -99,7 +99,7 @@ find_text(const struct value *pairs, const char *name)
 static void
 put_address(char **facts, struct poll *poll, const struct value *value)
 {
-	struct sentinel_address named;
+	struct url_address named;
 	char address[ADDRESS_MAX];
 
 	rows_put_flag(facts, "no_master", value_is_nil(value));
@@ -118,7 +118,7 @@ put_address(char **facts, struct poll *poll, const struct value *value)
 static void
 add_known_replicas(struct visit *pattern, const struct value *list)
 {
-	struct sentinel_address *known;
+	struct url_address *known;
 	size_t count;
 	int64_t port;
 

@@ -58,7 +58,7 @@ struct visit {
 	struct clock clock;
 	struct identity identity;
 	/* The replicas that sentinels know; NULL: none of them says it. */
-	struct sentinel_address *known;
+	struct url_address *known;
 	size_t known_count;
 
 	/* For the words that are added next, */

@@ -198,20 +198,19 @@ enquiry_forget_nodes(struct enquiry *enquiry)
 }
 
 int
-enquiry_find_node(const struct enquiry *enquiry,
-    const struct cluster_node *node)
+enquiry_find_node(const struct enquiry *enquiry, const struct url_address *node)
 {
 	for (int i = 0; i < enquiry->node_count; i++)
-		if (enquiry->nodes[i].endpoint.port == node->port &&
+		if (enquiry->nodes[i].at.port == node->port &&
 		    (*node->host == '\0' ||
-			strcmp(enquiry->nodes[i].host, node->host) == 0))
+			strcmp(enquiry->nodes[i].at.host, node->host) == 0))
 			return i;
 	return -1;
 }
 
 void
 enquiry_name_node(struct enquiry_node *node, const struct endpoint *from,
-    int port, const char *name)
+    const char *name)
 {
 	node->endpoint = *from;
 	node->endpoint.transport = URL_TCP;
@@ -219,8 +218,8 @@ enquiry_name_node(struct enquiry_node *node, const struct endpoint *from,
 	node->endpoint.cluster = false;
 	node->endpoint.hosts = NULL;
 	node->endpoint.host_count = 0;
-	node->endpoint.host = node->host;
-	node->endpoint.port = port;
+	node->endpoint.host = node->at.host;
+	node->endpoint.port = node->at.port;
 	node->endpoint.label = node->label;
 	endpoint_describe(&node->endpoint, name, node->label,
 	    sizeof(node->label));
@@ -229,7 +228,7 @@ enquiry_name_node(struct enquiry_node *node, const struct endpoint *from,
 bool
 enquiry_set_nodes(struct enquiry *enquiry, const struct value *slots)
 {
-	struct cluster_node *primaries = NULL;
+	struct url_address *primaries = NULL;
 	int count = enquiry->endpoint->cluster
 			? cluster_primaries(slots, way_host(enquiry->server),
 			      &primaries)
@@ -248,10 +247,8 @@ enquiry_set_nodes(struct enquiry *enquiry, const struct value *slots)
 		for (int i = 0; i < count; i++) {
 			struct enquiry_node *node = &enquiry->nodes[i];
 
-			memcpy(node->host, primaries[i].host,
-			    sizeof(node->host));
-			enquiry_name_node(node, enquiry->endpoint,
-			    primaries[i].port, "cluster");
+			node->at = primaries[i];
+			enquiry_name_node(node, enquiry->endpoint, "cluster");
 			node->server =
 			    connect_to(enquiry, &node->endpoint, NULL);
 		}

@@ -55,7 +55,7 @@ struct question {
 struct enquiry_node {
 	struct endpoint endpoint; /* a plain one, with the login of the URL */
 	struct way *server;
-	char host[CLUSTER_HOST_SIZE];
+	struct url_address at; /* the endpoint's */
 	char label[CLUSTER_LABEL_SIZE];
 };
 
@@ -96,10 +96,10 @@ void enquiry_forget(struct question *questions, size_t count);
 /* Lets the loop turn until that time. */
 void enquiry_sleep(struct enquiry *enquiry, int64_t until);
 
-/* Sets the endpoint of a node at its host and that port, with the login of the
- * URL. The label has the name of what it was found in. */
+/* Sets the endpoint of a node at its address, with the login of the URL. The
+ * label has the name of what it was found in. */
 void enquiry_name_node(struct enquiry_node *node, const struct endpoint *from,
-    int port, const char *name);
+    const char *name);
 
 /* The primaries in an answer to CLUSTER SLOTS become the nodes, and stay
  * connected as long as they are the same. False if it is no such answer. */
@@ -108,7 +108,7 @@ void enquiry_forget_nodes(struct enquiry *enquiry);
 /* Which of the nodes it is, or -1. An empty host is any: that of the server
  * that sent a redirect. */
 int enquiry_find_node(const struct enquiry *enquiry,
-    const struct cluster_node *node);
+    const struct url_address *node);
 
 /* Calls visit for each of the nodes of a cluster, which is the one that is
  * asked meanwhile; once for another server. */

@@ -193,8 +193,8 @@ test_places(void)
 {
 	struct value *sentinel = read_reply("place", "sentinel");
 	struct value *slots = read_reply("place", "slots");
-	struct cluster_node *primaries = NULL;
-	struct sentinel_address address;
+	struct url_address *primaries = NULL;
+	struct url_address address;
 
 	ok(sentinel_read_address(&address, sentinel), "place/sentinel");
 	ok(cluster_primaries(slots, "h", &primaries) > 1, "place/slots");
@@ -206,7 +206,7 @@ test_places(void)
 static void
 test_redirects(void)
 {
-	struct cluster_node to;
+	struct url_address to;
 	char seed[SEED_SIZE];
 
 	read_seed(seed, "cluster", "ask");
