@@ -4,8 +4,8 @@
 
 #include "admin/client.h"
 
-/* The holders and the waiters of a lock; its last runs. */
-client_command status_show, history_show;
+/* --status: the holders and the waiters of a lock; --history: its last runs. */
+client_command lock_show;
 
 /* Whether jobs have succeeded in time. */
 client_command check_show;

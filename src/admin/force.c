@@ -16,15 +16,15 @@
 
 enum { HOLDERS_FORCED = 4000 };
 
-/* In the name of whoever runs this. */
-static bool
-send_force(struct client *client, const struct look *look,
-    const struct look_holder *only, struct query_forced *forced)
+int64_t
+force_holders(struct client *client, const struct look *look,
+    const struct look_holder *only)
 {
 	const struct lock_config config = {.kind = &kind_exclusive,
 	    .is_hold = true,
 	    .command = "",
 	    .label = client->opts->lock.label};
+	struct query_forced forced;
 	struct holder self;
 	struct request request;
 	char who[RECORD_SIZE];
@@ -33,17 +33,7 @@ send_force(struct client *client, const struct look *look,
 	record_make(who, &config, &self);
 	query_force(&request, look, only, who,
 	    client_reaches_helpers(client, look->keys->lock));
-	return client_ask(client, &request, query_read_force, forced);
-}
-
-int64_t
-force_holders(struct client *client, const struct look *look,
-    const struct look_holder *only)
-{
-	struct query_forced forced = {.freed = 0};
-	struct request request;
-
-	if (!send_force(client, look, only, &forced))
+	if (!client_ask(client, &request, query_read_force, &forced))
 		return -1;
 	/* The lock is already free: a waiter that is not notified comes at its
 	 * next heartbeat. */

@@ -222,19 +222,20 @@ put_history(struct row *row, const struct look *look)
 
 /* --- a lock --------------------------------------------------------------- */
 
-/* With --all the last run stands in place of the holder. */
-static void
-put_cells(struct row *row, const struct look *look, const char *name, bool all)
+void
+lock_row_put(struct row *row, const struct look *look,
+    const struct client *client)
 {
 	static const char hows[][8] = {[HOLDER_ENDED] = " kept",
 	    [HOLDER_HOLD] = " hold",
 	    [HOLDER_PAUSED] = " paused"};
 	const struct look_holder *oldest = look_oldest(look);
+	bool all = client->opts->all;
 	char kind[64], left[32];
 
 	look_describe_kind(look, kind, sizeof(kind));
 	look_describe_left(look->left_ms, left, sizeof(left));
-	row_words(row, "NAME", "%s", name);
+	row_words(row, "NAME", "%s", client_name_of(client, look));
 	row_words(row, "KIND", "%s", kind);
 	row_words(row, "STATE", "%s", look->kind != '\0' ? kind : "free");
 	row_words(row, "TTL", "%s%s", left,
@@ -255,10 +256,10 @@ put_cells(struct row *row, const struct look *look, const char *name, bool all)
 	}
 }
 
-static void
-put_members(struct row *row, const struct look *look,
-    const struct client *client)
+void
+lock_row_print_json(const struct look *look, const struct client *client)
 {
+	struct row json = {.out = stdout}, *row = &json;
 	const struct opts *opts = client->opts;
 	enum opts_action action = opts->action;
 
@@ -295,25 +296,6 @@ put_members(struct row *row, const struct look *look,
 	}
 	row_close(row, ']');
 	row_close(row, '}');
-}
-
-void
-lock_row_put(struct row *row, const struct look *look,
-    const struct client *client)
-{
-	if (row->table != NULL)
-		put_cells(row, look, client_name_of(client, look),
-		    client->opts->all);
-	else
-		put_members(row, look, client);
-}
-
-void
-lock_row_print_json(const struct look *look, const struct client *client)
-{
-	struct row row = {.out = stdout};
-
-	lock_row_put(&row, look, client);
 	putchar('\n');
 }
 

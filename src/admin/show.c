@@ -26,7 +26,6 @@ print_runs(const struct look *look)
 	free(table);
 }
 
-/* --status or --history. */
 static int
 show(struct client *client, const struct look *look)
 {
@@ -56,18 +55,13 @@ show(struct client *client, const struct look *look)
 }
 
 int
-status_show(struct client *client)
+lock_show(struct client *client)
 {
-	static const struct query_limits limits = {HOLDERS_SHOWN,
+	static const struct query_limits status = {HOLDERS_SHOWN,
 	    CLIENT_QUEUE_SHOWN, RUNS_SHOWN};
+	static const struct query_limits history = {1, 0, RUNS_SHOWN};
+	bool is_history = client->opts->action == OPTS_HISTORY;
 
-	return client_look(client, client->opts->keys[0].key, &limits, show);
-}
-
-int
-history_show(struct client *client)
-{
-	static const struct query_limits limits = {1, 0, RUNS_SHOWN};
-
-	return client_look(client, client->opts->keys[0].key, &limits, show);
+	return client_look(client, client->opts->keys[0].key,
+	    is_history ? &history : &status, show);
 }
