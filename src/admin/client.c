@@ -73,8 +73,7 @@ client_ask(struct client *client, struct request *request, query_read *read,
 	bool reported = false;
 
 	for (;;) {
-		struct question question = {.script = request->command.script,
-		    .argv = request->argv};
+		struct question question = enquiry_question(request);
 
 		client_forget_failure(client);
 		enquiry_ask(enquiry, &question, 1);

@@ -158,12 +158,9 @@ ask_together(struct pause *pause, struct target **targets, size_t count)
 	    state == TARGET_MARK ? pause->client->opts->lock.replicas : 0;
 	for (size_t i = 0; i < count; i++) {
 		target_ask(&requests[i], targets[i]);
-		questions[i] =
-		    (struct question){.script = requests[i].command.script,
-			.argv = requests[i].argv};
-		enquiry_send(enquiry, &questions[i], i + 1 < count);
+		questions[i] = enquiry_question(&requests[i]);
 	}
-	enquiry_await(enquiry);
+	enquiry_ask(enquiry, questions, count);
 	for (size_t i = 0; i < count; i++)
 		request_fini(&requests[i]);
 	enquiry->replicas = 0;

@@ -17,7 +17,6 @@ enum { HOLDERS_SHOWN = 100 };
 /* One of those that are asked about together. */
 struct search_item {
 	struct search *search;
-	struct question question;
 	struct request request;
 	struct key_names keys;
 	char *key;
@@ -99,16 +98,15 @@ read_found_look(void *arg, const struct value *value)
 
 /* A lock whose slot has moved is found at its new node. */
 static bool
-has_slot_moved(struct search_item *item)
+has_slot_moved(struct search_item *item, const struct question *question)
 {
 	struct search *search = item->search;
 	struct client *client = search->client;
-	const char *error = item->question.error;
+	const char *error = question->error;
 	enum cluster_redirect redirect;
 	struct url_address to;
 
-	if (item->question.outcome != QUESTION_FAILED ||
-	    !client->endpoint->cluster)
+	if (question->outcome != QUESTION_FAILED || !client->endpoint->cluster)
 		return false;
 	redirect = cluster_redirect(error, &to);
 	if (redirect == CLUSTER_MOVED &&
@@ -132,6 +130,7 @@ look_at_all(struct search_item *items, size_t count)
 	const struct query_limits limits = {HOLDERS_SHOWN, 0,
 	    search->runs > 0 ? search->runs : 1};
 	struct client *client = search->client;
+	struct question questions[ENQUIRY_AT_ONCE];
 
 	client_forget_failure(client);
 	for (size_t i = 0; i < count; i++) {
@@ -141,21 +140,18 @@ look_at_all(struct search_item *items, size_t count)
 		query_look(&item->request, &item->keys,
 		    client->opts->all ? QUERY_HELPERS : QUERY_WITHOUT_RUNS,
 		    &limits);
-		item->question =
-		    (struct question){.script = item->request.command.script,
-			.argv = item->request.argv};
-		enquiry_send(&client->enquiry, &item->question, i + 1 < count);
+		questions[i] = enquiry_question(&item->request);
 	}
-	enquiry_await(&client->enquiry);
+	enquiry_ask(&client->enquiry, questions, count);
 	for (size_t i = 0; i < count; i++) {
-		if (!has_slot_moved(&items[i]))
-			client_take(client, &items[i].question, read_found_look,
+		if (!has_slot_moved(&items[i], &questions[i]))
+			client_take(client, &questions[i], read_found_look,
 			    &items[i]);
-		enquiry_forget(&items[i].question, 1);
 		request_fini(&items[i].request);
 		key_names_fini(&items[i].keys);
 		free(items[i].key);
 	}
+	enquiry_forget(questions, count);
 	return client->failure == ENDING_NONE ||
 	       client->failure == ENDING_NOT_A_LOCK;
 }

@@ -120,8 +120,8 @@ send_question(struct question *question, enum again again, bool more)
 		log_die(EXITCODE_RESOURCE, "out of memory");
 }
 
-void
-enquiry_send(struct enquiry *enquiry, struct question *question, bool more)
+static void
+begin_question(struct enquiry *enquiry, struct question *question, bool more)
 {
 	question->enquiry = enquiry;
 	question->deadline =
@@ -141,11 +141,11 @@ turn_loop(struct enquiry *enquiry)
 	exit(EXITCODE_INTERNAL);
 }
 
-void
-enquiry_await(struct enquiry *enquiry)
+struct question
+enquiry_question(const struct request *request)
 {
-	while (enquiry->unanswered > 0)
-		turn_loop(enquiry);
+	return (struct question){.script = request->command.script,
+	    .argv = request->argv};
 }
 
 struct question *
@@ -156,8 +156,9 @@ enquiry_ask(struct enquiry *enquiry, struct question *questions, size_t count)
 		    count - at < ENQUIRY_AT_ONCE ? count : at + ENQUIRY_AT_ONCE;
 
 		for (size_t i = at; i < end; i++)
-			enquiry_send(enquiry, &questions[i], i + 1 < end);
-		enquiry_await(enquiry);
+			begin_question(enquiry, &questions[i], i + 1 < end);
+		while (enquiry->unanswered > 0)
+			turn_loop(enquiry);
 		for (; at < end; at++)
 			if (questions[at].outcome >= QUESTION_REFUSED)
 				return &questions[at];

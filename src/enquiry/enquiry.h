@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/loop.h"
+#include "lock/request.h"
 #include "options/opts.h"
 #include "redis/reply.h"
 #include "redis/value.h"
@@ -79,14 +80,12 @@ void enquiry_begin(struct enquiry *enquiry, const struct endpoint *endpoint,
     const char *key);
 void enquiry_end(struct enquiry *enquiry);
 
-/* Sends a question, which must last until its reply, as its words must. more:
- * others follow at once, up to ENQUIRY_AT_ONCE. Then awaits all replies. */
-void enquiry_send(struct enquiry *enquiry, struct question *question,
-    bool more);
-void enquiry_await(struct enquiry *enquiry);
+/* The question of a request, which must outlast it. */
+struct question enquiry_question(const struct request *request);
 
-/* Asks them all, several at a time. NULL, or the first one that was refused or
- * has no reply: then those that follow it may not have been asked. */
+/* Asks them all, ENQUIRY_AT_ONCE at a time, and awaits the replies. NULL, or
+ * the first one that was refused or has no reply: then those that follow it may
+ * not have been asked. */
 struct question *enquiry_ask(struct enquiry *enquiry,
     struct question *questions, size_t count);
 
