@@ -109,7 +109,7 @@ check_look(struct check *check, const struct look *look)
 
 	if (problem != NULL)
 		add_check(check, name, CHECK_UNKNOWN,
-		    mem_strdup(client_is_denied(problem)
+		    mem_strdup(problem->is_denied
 				   ? "its history may not be read"
 				   : "its history is damaged"));
 	else if (look_has_history(look))

@@ -229,12 +229,6 @@ client_look(struct client *client, const char *key,
 	return result;
 }
 
-bool
-client_is_denied(const struct look_problem *problem)
-{
-	return reply_judge_error(problem->error) == VERDICT_REFUSED;
-}
-
 void
 client_report_problem(const struct client *client, const struct look *look,
     const struct look_problem *problem)
@@ -242,7 +236,7 @@ client_report_problem(const struct client *client, const struct look *look,
 	char why[sizeof(client->error)];
 
 	reply_describe(why, sizeof(why),
-	    client_is_denied(problem) ? "not permitted to read" : "damaged:",
+	    problem->is_denied ? "not permitted to read" : "damaged:",
 	    problem->key, problem->error);
 	client_emit(client, (struct event){.type = EVENT_NOT_SHOWN,
 				.name = client_name_of(client, look),

@@ -73,9 +73,6 @@ typedef int client_act(struct client *client, const struct look *look);
 int client_look(struct client *client, const char *key,
     const struct query_limits *limits, client_act *act);
 
-/* Whether the access rules withhold a helper key, which may be in good order.
- */
-bool client_is_denied(const struct look_problem *problem);
 /* Emits that a helper key of the lock cannot be shown. */
 void client_report_problem(const struct client *client, const struct look *look,
     const struct look_problem *problem);

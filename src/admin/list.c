@@ -34,7 +34,7 @@ on_list_lock(void *arg, struct look *look)
 
 	/* What is withheld has been reported by the search. */
 	if (client->opts->all && !client->opts->json && problem != NULL &&
-	    !client_is_denied(problem))
+	    !problem->is_denied)
 		client_report_problem(client, look, problem);
 	if (client->opts->failed &&
 	    (over == NULL || !look_run_has_failed(over)))

@@ -12,6 +12,7 @@
 #include "lock/limit.h"
 #include "lock/record.h"
 #include "redis/cursor.h"
+#include "redis/reply.h"
 
 enum { HOLDER_VALUES = 5 }; /* of look.lua, for each */
 enum { RUNS_MAX = 10 };
@@ -104,6 +105,8 @@ add_problem(struct look *look, const char *key, const char *error)
 	problem->key = mem_strdup(key);
 	problem->error = mem_strdup(error);
 	value_strip_place(problem->error);
+	problem->is_denied =
+	    reply_judge_error(problem->error) == VERDICT_REFUSED;
 	look->has_info = look->has_info || strcmp(key, look->keys->info) == 0;
 }
 

@@ -76,6 +76,7 @@ struct look_note {
 struct look_problem {
 	char *key;
 	char *error;
+	bool is_denied; /* by access rules: the key may be in good order */
 };
 
 struct look {

@@ -44,7 +44,7 @@ static const struct look_problem *
 find_denial(const struct look *look)
 {
 	for (size_t i = 0; i < look->problem_count; i++)
-		if (client_is_denied(&look->problems[i]))
+		if (look->problems[i].is_denied)
 			return &look->problems[i];
 	return NULL;
 }
