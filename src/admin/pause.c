@@ -34,7 +34,7 @@ struct pause {
 static void
 add_target(struct pause *pause, const char *key, int node)
 {
-	size_t size = (pause->count + 1) * sizeof(*pause->targets), at = 0;
+	size_t size = (pause->count + 1) * sizeof(struct target *), at = 0;
 	struct target **targets;
 
 	while (at < pause->count &&
@@ -46,7 +46,7 @@ add_target(struct pause *pause, const char *key, int node)
 		return;
 	pause->targets = targets = mem_realloc(pause->targets, size);
 	memmove(&targets[at + 1], &targets[at],
-	    (pause->count++ - at) * sizeof(*targets));
+	    (pause->count++ - at) * sizeof(struct target *));
 	targets[at] = mem_alloc(sizeof(**targets));
 	if (target_init(targets[at], pause->client, key, node) == -1)
 		pause->is_incomplete = true;

@@ -169,10 +169,10 @@ search_key_of(const char *helper)
 		return NULL;
 	if (length >= tagged &&
 	    strncmp(helper + length - tagged, ":rlkt:", tagged - 1) == 0)
-		key = strndup(helper, length - tagged);
+		key = mem_strndup(helper, length - tagged);
 	else if (length > plain && *helper == '{' &&
 		 strncmp(helper + length - plain, "}:rlk:", plain - 1) == 0)
-		key = strndup(helper + 1, length - plain - 1);
+		key = mem_strndup(helper + 1, length - plain - 1);
 	if (key == NULL)
 		return NULL;
 	same = key_helper(key, end[1]);
