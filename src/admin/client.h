@@ -41,9 +41,8 @@ int client_visit_servers(const struct opts *opts, struct loop *loop,
     const struct events *events, client_command *command);
 
 /* Sends a request until there is a reply, for --server-timeout at most: a
- * server that restarts is back in a moment. Then it frees the request, and
- * reads the answer; read may be NULL, which accepts any. False after a failure.
- */
+ * server that restarts is back in a moment. Then it reads the answer, and frees
+ * the request; read may be NULL, which accepts any. False after a failure. */
 bool client_ask(struct client *client, struct request *request,
     query_read *read, void *arg);
 
@@ -55,7 +54,6 @@ void client_forget_failure(struct client *client);
 /* Emits the failure, and returns its exit code. */
 int client_report_failure(const struct client *client);
 
-/* Emits an event about the lock of that name. */
 void client_emit(const struct client *client, struct event event);
 /* The end with that reason. Returns its exit code. */
 int client_end(const struct client *client, enum ending_reason reason,

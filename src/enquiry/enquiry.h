@@ -80,7 +80,7 @@ void enquiry_begin(struct enquiry *enquiry, const struct endpoint *endpoint,
     const char *key);
 void enquiry_end(struct enquiry *enquiry);
 
-/* The question of a request, which must outlast it. */
+/* The question that a request makes, which points into the request. */
 struct question enquiry_question(const struct request *request);
 
 /* Asks them all, ENQUIRY_AT_ONCE at a time, and awaits the replies. NULL, or
