@@ -14,11 +14,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <poll.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -28,6 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "refuse.h"
 #include "tap.h"
 
 static const _Atomic int64_t never = CLOCK_NEVER;
@@ -623,23 +621,6 @@ test_all(void)
 	test_deadline(&descendants);
 	test_strangers(descendants.proc);
 	descendants_close(&descendants);
-}
-
-/* From here on these calls fail with error. */
-static void
-refuse_calls(unsigned first, unsigned last, unsigned error)
-{
-	struct sock_filter code[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-					 offsetof(struct seccomp_data, nr)),
-	    BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, first, 0, 2),
-	    BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, last, 1, 0),
-	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
-	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
-	const struct sock_fprog program = {sizeof(code) / sizeof(*code), code};
-
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == -1 ||
-	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == -1)
-		abort();
 }
 
 int
