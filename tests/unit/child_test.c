@@ -166,8 +166,8 @@ print_of_rlockrun(void)
 static int
 print_of_other(void)
 {
-	char *env[] = {"LISTEN_PID=1", "LISTEN_PIDFDID=7", "WATCHDOG_PID=x",
-	    NULL};
+	char *env[] = {"LISTEN_PID=2147483647", "LISTEN_PIDFDID=7",
+	    "WATCHDOG_PID=x", NULL};
 
 	return print_env(env);
 }
@@ -198,7 +198,8 @@ test_env(void)
 	    "B= RLOCKRUN_KEY=new RLOCKRUN_HELD=a 0",
 	    "variables of rlockrun, and those that name it");
 	is_text(told_by(print_of_other),
-	    "LISTEN_PID=1 LISTEN_PIDFDID=7 WATCHDOG_PID=x RLOCKRUN_KEY=new "
+	    "LISTEN_PID=2147483647 LISTEN_PIDFDID=7 WATCHDOG_PID=x "
+	    "RLOCKRUN_KEY=new "
 	    "RLOCKRUN_HELD=a 0",
 	    "those that name another process");
 	is_text(told_by(print_of_watchdog),
