@@ -248,8 +248,10 @@ read_ends(void)
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	signals.fd = signals_open_ends();
-	for (size_t i = 0; i < sizeof(raised) / sizeof(*raised); i++)
+	for (size_t i = 0; i < sizeof(raised) / sizeof(*raised); i++) {
+		signal(raised[i], SIG_DFL); /* a shell may have ignored it */
 		raise(raised[i]);
+	}
 	return next_signal() == SIGHUP && next_signal() == SIGINT &&
 		       next_signal() == SIGQUIT && next_signal() == SIGTERM &&
 		       next_signal() == 0
