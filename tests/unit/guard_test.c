@@ -312,6 +312,30 @@ kill_guard(struct run *run)
 	tell(run);
 }
 
+/* A signal that somebody sends to the guard is not for the job. */
+static void
+be_apart(struct run *run)
+{
+	char path[64], name[32] = "";
+	pid_t guard, leader;
+	int fd;
+
+	start(run, "echo ready; kill -STOP $$; sleep 60");
+	await_stops(run, 1);
+	guard = run->guard.pid;
+	leader = run->guard.job.leader;
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)guard);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (read(fd, name, sizeof(name) - 1) > 0)
+		name[strcspn(name, "\n")] = '\0';
+	dprintf(told, "%s %d%d%d ", name, getsid(guard) == guard,
+	    getsid(leader) == getsid(0), getpgid(leader) == getpgrp());
+	kill(guard, SIGTERM);
+	kill(guard, SIGUSR1);
+	order(run, ORDER_TERMINATE, 0);
+	tell(run);
+}
+
 /* A report that it has sent before is still read. */
 static void
 kill_guard_that_reported(struct run *run)
@@ -511,6 +535,8 @@ main(void)
 	check(be_suspended, "suspended, gone signal 15", "a group is stopped");
 	check(lose_guard, "unguarded, cleared", "a guard that dies");
 	check(kill_guard, "unguarded, cleared", "one that we kill");
+	check(be_apart, "rlockrun-guard 111 gone signal 15",
+	    "one of another session");
 	check(kill_guard_that_reported, "unguarded, cleared not reaped",
 	    "one that has reported");
 	check(start_without_guard, "failed, unguarded 8, cleared",

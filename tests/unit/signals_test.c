@@ -79,6 +79,8 @@ test_await(void)
 	ok(signals_await_child(LONG_MS), "a child ends");
 	waitpid(child, NULL, 0);
 	ok(!signals_await_child(0), "  once");
+	raise(SIGCHLD);
+	ok(signals_await_child(1999), "in less than 1.999 s");
 }
 
 /* --- in a process of its own ------------------------------------------ */
