@@ -259,6 +259,12 @@ exec_script(void)
 }
 
 static int
+exec_script_alone(void)
+{
+	return become(false, (char *[]){"tool", NULL});
+}
+
+static int
 exec_blocked(void)
 {
 	return become(false, (char *[]){"grep", "-c",
@@ -284,6 +290,8 @@ test_exec(void)
 	    "in a group of its own");
 	is_text(told_by(exec_script), "good/tool 2 one 1 two\n0",
 	    "a script without #!");
+	is_text(told_by(exec_script_alone), "good/tool 0  \n0",
+	    "  without arguments");
 	is_text(told_by(exec_blocked), "2\n0", "signals as inherited");
 	unlink("here");
 	make_file("here", 0700, "#!/no/such/interpreter\n");
