@@ -480,6 +480,7 @@ test_states(void)
 	struct guard guard;
 	struct loop loop;
 	pid_t stopped;
+	int fd;
 
 	loop_init(&loop);
 	guard_init(&guard, &loop);
@@ -511,7 +512,12 @@ test_states(void)
 	guard_fini(&guard);
 	guard_init(&guard, &loop);
 	ok(guard_has_earlier_children(&guard), "a child from before");
+	guard.sock.fd = dup(STDOUT_FILENO);
+	loop_add(&loop, &guard.sock);
+	fd = guard.sock.fd;
 	guard_fini(&guard);
+	ok(loop.fds == NULL && guard.sock.fd == -1 && fcntl(fd, F_GETFD) == -1,
+	    "no socket is left");
 	loop_fini(&loop);
 	kill(stopped, SIGKILL);
 	waitpid(stopped, NULL, 0);
