@@ -122,6 +122,51 @@ check_ends(void)
 	}
 }
 
+/* Waits for a file that a hook makes, and removes it. */
+static void
+await_file(const char *name)
+{
+	while (unlink(name) == -1)
+		poll(NULL, 0, 1);
+}
+
+/* It ends the wait, and the hook goes on. */
+static void
+check_signal(void)
+{
+	struct hooks hooks;
+
+	hooks_start(&hooks);
+	run_hook(&hooks,
+	    ": >begun; until [ -e go ]; do sleep 0.01; done; : >done", "e",
+	    "X=");
+	await_file("begun");
+	raise(SIGTERM);
+	hooks_finish(&hooks);
+	is_int(access("done", F_OK), -1, "a signal ends the wait");
+	close(open("go", O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	await_file("done");
+	unlink("go");
+	is_text(content_of("err"), "", "  and nothing else");
+}
+
+/* A runner that is stopped is continued when it is left. */
+static void
+check_leave(void)
+{
+	struct hooks hooks;
+	int sock;
+
+	hooks_start(&hooks);
+	ok(hooks.runner > 1 && kill(hooks.runner, SIGSTOP) == 0,
+	    "the runner is known");
+	run_hook(&hooks, ": >done", "e", "X=");
+	sock = hooks.sock;
+	hooks_leave(&hooks);
+	is_int(fcntl(sock, F_GETFD), -1, "its socket is closed");
+	await_file("done");
+}
+
 /* waitpid(2) then knows no status of what starts the runner. */
 static void
 check_ignored_sigchld(void)
@@ -172,6 +217,8 @@ main(void)
 	check_queue(KEPT + 1, "rlockrun: 1 hook was not run\n");
 	check_queue(100, "rlockrun: 35 hooks were not run\n");
 	check_ends();
+	check_signal();
+	check_leave();
 	check_ignored_sigchld();
 	check_runner_gone();
 	unlink("err");
