@@ -214,7 +214,7 @@ come_too_late(struct run *run)
 static void
 meet_deadline(struct run *run)
 {
-	start(run, STAY);
+	start(run, "trap '' TERM; " STAY);
 	guard_set_deadline(&run->guard, clock_now());
 	tell(run);
 }
@@ -422,7 +422,7 @@ let_descriptors_go(struct run *run)
 static void
 leave_job(struct run *run)
 {
-	start(run, STAY);
+	start(run, "trap '' TERM; " STAY);
 	dprintf(told, "left");
 }
 
