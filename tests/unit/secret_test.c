@@ -162,12 +162,12 @@ test_memory(void)
 int
 main(void)
 {
-	char *mixed = secret_alloc_mixed(4);
-	char *secret, *grown;
+	char *mixed, *secret, *grown;
 
 	test_memory();
 	ok(!secret_was_here(), "no secret yet");
 	is_int(noted_in_child(), 1, "unless there is one in other memory");
+	mixed = secret_alloc_mixed(4);
 	memcpy(mixed, "say", 4);
 	is_int(left_in_child(mixed, 4), 1,
 	    "common memory, as a child finds it");
