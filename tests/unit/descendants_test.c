@@ -502,6 +502,15 @@ clone_child(int exit_signal)
 	return pid;
 }
 
+static int
+lowest_free(void)
+{
+	int fd = open("/", O_PATH | O_CLOEXEC);
+
+	close(fd);
+	return fd;
+}
+
 /* waitpid(2) and waitid(2) pass over a child whose exit signal is not SIGCHLD,
  * unless they get __WALL. */
 static void
@@ -509,7 +518,7 @@ test_earlier(int exit_signal, const char *what)
 {
 	pid_t pid = clone_child(exit_signal);
 	struct descendants descendants;
-	int status;
+	int status, lowest = lowest_free();
 
 	ok(descendants_open(&descendants) == 0, "%s: /proc can be read", what);
 	ok(descendants.earlier.count == 1, "%s: it is noted", what);
@@ -522,6 +531,7 @@ test_earlier(int exit_signal, const char *what)
 	kill(pid, SIGKILL);
 	waitpid(pid, &status, __WALL);
 	descendants_close(&descendants);
+	is_int(lowest_free(), lowest, "  no descriptor is left open");
 }
 
 /* The descriptors are enough for /proc and the list of children, and no longer
@@ -675,15 +685,6 @@ test_slow_scan(void)
 	remove_stat(2);
 }
 
-static int
-lowest_free(void)
-{
-	int fd = open("/", O_PATH | O_CLOEXEC);
-
-	close(fd);
-	return fd;
-}
-
 static void
 test_all(void)
 {
@@ -703,8 +704,8 @@ test_all(void)
 	test_state(&descendants, "Z", 1, false);
 	test_state(&descendants, "Z", 2, true);
 	test_reuses(&descendants);
-	is_int(lowest_free(), lowest, "no descriptor is left open");
 	test_hidden(&descendants);
+	is_int(lowest_free(), lowest, "no descriptor is left open");
 	test_group(&descendants, 0, "0", true, "one of a group");
 	test_group(&descendants, 0, "80000", false, "one that catches TSTP");
 	test_group(&descendants, 7, "0", false, "one of another group");
