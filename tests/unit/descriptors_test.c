@@ -144,6 +144,8 @@ write_beyond(bool blocked)
 	setrlimit(RLIMIT_FSIZE, &(struct rlimit){6, 6});
 	errno = 0;
 	wrong |= file_write(fd, parts, 2) != 6;
+	sigprocmask(SIG_SETMASK, NULL, &now);
+	wrong |= (sigismember(&now, SIGXFSZ) != blocked) << 5;
 	wrong |= (file_write(fd, parts, 2) != -1 || errno != EFBIG) << 1;
 	sigprocmask(SIG_SETMASK, NULL, &now);
 	wrong |= (sigismember(&now, SIGXFSZ) != blocked) << 2;
