@@ -101,8 +101,8 @@ STATIC_TESTS := tests/package/static.bats tests/package/hardening.bats tests/pac
 	tests/job/signals.bats tests/lock/lock.bats
 # The user mode of qemu has no subreaper, so no job runs in it: of another
 # architecture it runs the unit tests, and release.bats builds the release twice.
-# Three of them need that, clone(2) without an exit signal or MADV_WIPEONFORK.
-OTHER_TESTS = $(filter-out $(patsubst %,tests/unit/%_test.c,tls_memory $(PLAYED_TESTS) descendants hooks secret), \
+# Five of them need that, clone(2) without an exit signal, seccomp(2) or MADV_WIPEONFORK.
+OTHER_TESTS = $(filter-out $(patsubst %,tests/unit/%_test.c,tls_memory $(PLAYED_TESTS) descendants descriptors guard hooks secret), \
 	$(wildcard tests/unit/*_test.c)) tests/package/release.bats
 check-static: static ## a choice of tests with the static build (ARCH=s390x: unit tests)
 	@packaging/deps.sh check release image sign $(OTHER)

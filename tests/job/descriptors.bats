@@ -72,12 +72,6 @@ PRINT='echo $(($$ == LISTEN_PID)) $(($$ == WATCHDOG_PID)) $LISTEN_FDS ${LISTEN_P
 	[[ $output == '0 1 7' ]]
 }
 
-@test "LISTEN_PID and WATCHDOG_PID that name another process stay" {
-	export LISTEN_PID=1 LISTEN_PIDFDID=7 WATCHDOG_PID=2
-	run -0 "$RLOCKRUN" -k "$KEY" -- sh -c 'echo $LISTEN_PID $WATCHDOG_PID $LISTEN_PIDFDID'
-	[[ $output == '1 2 7' ]]
-}
-
 @test "a server that systemd gives its socket to is served through rlockrun" {
 	command -v systemd-socket-activate >/dev/null || skip 'systemd-socket-activate is not installed'
 	start systemd-socket-activate -l "$PWD/socket" "-ERLOCKRUN_REDIS=$RLOCKRUN_REDIS" \

@@ -174,44 +174,6 @@ os.kill(os.getpid(), signal.SIGTERM)'
 	[[ ! -s err ]]
 }
 
-@test "PATH: the first that can be executed is run" {
-	mkdir none folder plain good later
-	mkdir folder/tool
-	echo 'echo plain' >plain/tool
-	echo 'echo good' >good/tool
-	echo 'echo later' >later/tool
-	chmod +x good/tool later/tool
-	PATH=$PWD/none:$PWD/folder:$PWD/plain:$PWD/good:$PWD/later:$PATH \
-		ends_with 0 locked -- tool >out
-	[[ $(<out) == good ]]
-}
-
-# bats test_tags=night
-@test "PATH: only one that can't be executed is 126, only a folder too" {
-	mkdir plain folder
-	mkdir folder/tool
-	echo 'echo plain' >plain/tool
-	PATH=$PWD/plain:$PATH ends_with 126 locked -- tool
-	grep -q 'tool": Permission denied' err
-	PATH=$PWD/plain:$PWD/folder:$PATH ends_with 126 locked -- tool
-}
-
-@test "PATH: an empty part is the current folder, a relative one is below it" {
-	mkdir bin
-	echo 'echo here' >tool
-	echo 'echo below' >bin/tool2
-	chmod +x tool bin/tool2
-	PATH=:$PATH ends_with 0 locked -- tool >out
-	PATH=$PATH: ends_with 0 locked -- tool >>out
-	PATH=bin:$PATH ends_with 0 locked -- tool2 >>out
-	[[ $(<out) == here$'\n'here$'\n'below ]]
-}
-
-@test "PATH: without one the system's is used" {
-	env -u PATH "$RLOCKRUN" -k "$KEY" -- sh -c 'echo ran' >out
-	[[ $(<out) == ran ]]
-}
-
 @test "argv[0] is as given" {
 	locked -- sh -c 'tr "\0" " " </proc/$$/cmdline' >out
 	[[ $(<out) == "sh -c "* ]]

@@ -14,11 +14,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <poll.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -28,6 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "refuse.h"
 #include "tap.h"
 
 static const _Atomic int64_t never = CLOCK_NEVER;
@@ -303,6 +301,80 @@ test_reuses(const struct descendants *descendants)
 	    "a reused id: no CONT");
 }
 
+/* --- what /proc hides, and groups ------------------------------------- */
+
+/* A process that is only listed among the children of its parent's thread. */
+static void
+test_hidden(const struct descendants *descendants)
+{
+	static const char *const names[] = {"", "/task", "/task/7",
+	    "/task/7/children"};
+	pid_t parent = new_child();
+	struct noter hidden = new_noter(), other = new_noter();
+	char path[64];
+	FILE *file;
+
+	write_stat(parent, getpid(), "S", 1, 1000);
+	for (size_t i = 1; i < 3; i++) {
+		snprintf(path, sizeof(path), "%s/%d%s", folder, (int)parent,
+		    names[i]);
+		mkdir(path, 0700);
+	}
+	snprintf(path, sizeof(path), "%s/%d%s", folder, (int)parent, names[3]);
+	file = fopen(path, "w");
+	fprintf(file, "%d ", (int)hidden.pid);
+	fclose(file);
+	descendants_terminate(descendants, &never);
+	is_text(end_noter(&hidden), "TERM ", "a hidden process: TERM");
+	is_text(end_noter(&other), "", "  and no other");
+	ok(was_terminated(parent), "  but its parent");
+	unlink(path);
+	for (size_t i = 2; i > 0; i--) {
+		snprintf(path, sizeof(path), "%s/%d%s", folder, (int)parent,
+		    names[i]);
+		rmdir(path);
+	}
+	remove_stat(parent);
+}
+
+static void
+write_status(pid_t pid, const char *caught)
+{
+	char path[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%d/status", folder, (int)pid);
+	file = fopen(path, "w");
+	fprintf(file, "\nSigBlk:\t0\nSigIgn:\t0\nSigCgt:\t%s\n", caught);
+	fclose(file);
+}
+
+/* Whether a child whose stat says group 0 is stopped with that group. If it is
+ * not, it ends by TERM first. */
+static void
+test_group(const struct descendants *descendants, pid_t group,
+    const char *caught, bool want, const char *what)
+{
+	pid_t pid = new_child();
+	char path[64];
+	int status;
+
+	write_stat(pid, getpid(), "S", 1, 1000);
+	write_status(pid, caught);
+	descendants_stop_group(descendants, &never, group, SIGTSTP);
+	if (!want)
+		kill(pid, SIGTERM);
+	ok(waitpid(pid, &status, WUNTRACED) == pid &&
+		WIFSTOPPED(status) == want,
+	    "%s is%s stopped", what, want ? "" : " not");
+	kill(pid, SIGKILL);
+	if (want)
+		waitpid(pid, &status, 0);
+	snprintf(path, sizeof(path), "%s/%d/status", folder, (int)pid);
+	unlink(path);
+	remove_stat(pid);
+}
+
 /* --- a /proc that shows another process's children --------------------- */
 
 /* A child of a child, which lives until the pipe to it is closed. */
@@ -430,6 +502,15 @@ clone_child(int exit_signal)
 	return pid;
 }
 
+static int
+lowest_free(void)
+{
+	int fd = open("/", O_PATH | O_CLOEXEC);
+
+	close(fd);
+	return fd;
+}
+
 /* waitpid(2) and waitid(2) pass over a child whose exit signal is not SIGCHLD,
  * unless they get __WALL. */
 static void
@@ -437,7 +518,7 @@ test_earlier(int exit_signal, const char *what)
 {
 	pid_t pid = clone_child(exit_signal);
 	struct descendants descendants;
-	int status;
+	int status, lowest = lowest_free();
 
 	ok(descendants_open(&descendants) == 0, "%s: /proc can be read", what);
 	ok(descendants.earlier.count == 1, "%s: it is noted", what);
@@ -450,6 +531,7 @@ test_earlier(int exit_signal, const char *what)
 	kill(pid, SIGKILL);
 	waitpid(pid, &status, __WALL);
 	descendants_close(&descendants);
+	is_int(lowest_free(), lowest, "  no descriptor is left open");
 }
 
 /* The descriptors are enough for /proc and the list of children, and no longer
@@ -607,12 +689,14 @@ static void
 test_all(void)
 {
 	struct descendants descendants = {.proc = -1, .children = -1};
+	int lowest;
 
 	test_earlier(SIGCHLD, "an earlier child");
 	test_earlier(0, "an earlier child without an exit signal");
 	test_descriptors();
 	test_slow_scan();
 	descendants.proc = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	lowest = lowest_free();
 	test_parents(&descendants, 1000, true, "an older parent");
 	test_parents(&descendants, 2000, true, "a parent of the same tick");
 	test_parents(&descendants, 3000, false, "a reused parent id");
@@ -620,26 +704,14 @@ test_all(void)
 	test_state(&descendants, "Z", 1, false);
 	test_state(&descendants, "Z", 2, true);
 	test_reuses(&descendants);
+	test_hidden(&descendants);
+	is_int(lowest_free(), lowest, "no descriptor is left open");
+	test_group(&descendants, 0, "0", true, "one of a group");
+	test_group(&descendants, 0, "80000", false, "one that catches TSTP");
+	test_group(&descendants, 7, "0", false, "one of another group");
 	test_deadline(&descendants);
 	test_strangers(descendants.proc);
 	descendants_close(&descendants);
-}
-
-/* From here on these calls fail with error. */
-static void
-refuse_calls(unsigned first, unsigned last, unsigned error)
-{
-	struct sock_filter code[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-					 offsetof(struct seccomp_data, nr)),
-	    BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, first, 0, 2),
-	    BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, last, 1, 0),
-	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
-	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
-	const struct sock_fprog program = {sizeof(code) / sizeof(*code), code};
-
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == -1 ||
-	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == -1)
-		abort();
 }
 
 int

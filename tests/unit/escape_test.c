@@ -159,8 +159,30 @@ test_shorten(void)
 	}
 	escape_shorten("job:sync:all", ESCAPE_QUOTED, 64, little,
 	    sizeof(little));
-	ok(strlen(little) < sizeof(little) && little[strlen(little) - 1] == '"',
-	    "a buffer that is too small: %s", little);
+	is_text(little, "\"job:sy\"", "a buffer that is too small");
+}
+
+/* The first and the last of some ranges, and their neighbours. */
+static void
+test_width(void)
+{
+	static const struct {
+		unsigned long code;
+		size_t columns;
+	} rows[] = {{'a', 1}, {0xe9, 1}, {0x10ff, 1}, {0x1100, 2}, {0x2319, 1},
+	    {0x231a, 2}, {0x27bf, 2}, {0x27c0, 1}, {0x4e00, 2}, {0xa4cf, 2},
+	    {0xa4d0, 1}, {0xff60, 2}, {0xff61, 1}, {0x1f512, 2}, {0x1fb00, 1},
+	    {0x20000, 2}, {0x3fffd, 2}, {0x40000, 1}};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		char text[5], what[32];
+
+		encode(rows[i].code, text);
+		snprintf(what, sizeof(what), "columns of U+%04lX",
+		    rows[i].code);
+		is_int((int64_t)escape_columns(text, ESCAPE_TEXT),
+		    (int64_t)rows[i].columns, what);
+	}
 }
 
 static void
@@ -193,6 +215,7 @@ main(void)
 {
 	test_quotes();
 	test_cut();
+	test_width();
 	test_shorten();
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		char *shown = escape_text(cases[i].text, ESCAPE_TEXT);

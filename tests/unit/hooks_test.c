@@ -13,7 +13,7 @@
 
 #include "tap.h"
 
-enum { ORDERS = 100, KEPT = 65 }; /* one runs, 64 wait */
+enum { KEPT = 65 }; /* one runs, 64 wait */
 
 static char folder[] = "/tmp/hooks_test.XXXXXX";
 
@@ -30,6 +30,13 @@ content_of(const char *path)
 	}
 	text[length] = '\0';
 	return text;
+}
+
+static void
+truncate_err(void)
+{
+	if (truncate("err", 0) == -1)
+		abort();
 }
 
 /* The queue of the socket may be shorter. */
@@ -50,7 +57,7 @@ run_hook(const struct hooks *hooks, const char *command, const char *event,
 }
 
 static void
-check_queue(void)
+check_queue(int orders, const char *said)
 {
 	const char command[] =
 	    ": >begun; until [ -e go ]; do sleep 0.01; done; "
@@ -62,7 +69,7 @@ check_queue(void)
 
 	ok(started == 0, "the runner is started");
 	is_int(waitpid(-1, NULL, WNOHANG), -1, "it is no child");
-	for (int i = 0; i < ORDERS; i++) {
+	for (int i = 0; i < orders; i++) {
 		snprintf(name, sizeof(name), "%d", i);
 		if (run_hook(&hooks, command, name, "REMOVED") == -1)
 			ok(false, "order %d", i);
@@ -75,8 +82,105 @@ check_queue(void)
 	close(open("go", O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
 	hooks_finish(&hooks);
 	is_text(content_of("log"), want, "the first ones run, in order");
-	is_text(content_of("err"), "rlockrun: 35 hooks were not run\n",
-	    "the others are counted");
+	is_text(content_of("err"), said, "the others are counted");
+	unlink("begun");
+	unlink("go");
+	unlink("log");
+	truncate_err();
+}
+
+/* What is said of a hook, by how it ends. */
+static void
+check_ends(void)
+{
+	static const struct {
+		const char *command, *said;
+	} rows[] = {
+	    {":", ""},
+	    {"exit 1", "rlockrun: the hook for e ended with status 1\n"},
+	    {"exit 255", "rlockrun: the hook for e ended with status 255\n"},
+	    {"kill -9 $$", "rlockrun: the hook for e was ended by signal 9\n"},
+	    {"(kill -STOP $$; kill -CONT $$) & wait; exit 4",
+		"rlockrun: the hook for e ended with status 4\n"},
+	    /* Its own session and group, and no signal is blocked. */
+	    {"read -r _ _ _ _ group session _ </proc/$$/stat; "
+	     "exit $((group != $$ || session != $$))",
+		""},
+	    {"grep -q '^SigBlk:.0*$' /proc/self/status", ""},
+	    {"echo lost; read -r line; [ $? = 1 ]", ""},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct hooks hooks;
+
+		hooks_start(&hooks);
+		run_hook(&hooks, rows[i].command, "e", "X=");
+		hooks_finish(&hooks);
+		is_int(hooks.sock, -1, rows[i].command);
+		is_text(content_of("err"), rows[i].said, "  what is said");
+		truncate_err();
+	}
+}
+
+/* Waits for a file that a hook makes, and removes it. */
+static void
+await_file(const char *name)
+{
+	while (unlink(name) == -1)
+		poll(NULL, 0, 1);
+}
+
+/* It ends the wait, and the hook goes on. */
+static void
+check_signal(void)
+{
+	struct hooks hooks;
+
+	hooks_start(&hooks);
+	run_hook(&hooks,
+	    ": >begun; until [ -e go ]; do sleep 0.01; done; : >done", "e",
+	    "X=");
+	await_file("begun");
+	raise(SIGTERM);
+	hooks_finish(&hooks);
+	is_int(access("done", F_OK), -1, "a signal ends the wait");
+	close(open("go", O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	await_file("done");
+	unlink("go");
+	is_text(content_of("err"), "", "  and nothing else");
+}
+
+/* A runner that is stopped is continued when it is left. */
+static void
+check_leave(void)
+{
+	struct hooks hooks;
+	int sock;
+
+	hooks_start(&hooks);
+	ok(hooks.runner > 1 && kill(hooks.runner, SIGSTOP) == 0,
+	    "the runner is known");
+	run_hook(&hooks, ": >done", "e", "X=");
+	sock = hooks.sock;
+	hooks_leave(&hooks);
+	is_int(fcntl(sock, F_GETFD), -1, "its socket is closed");
+	await_file("done");
+}
+
+/* waitpid(2) then knows no status of what starts the runner. */
+static void
+check_ignored_sigchld(void)
+{
+	struct hooks hooks;
+
+	signal(SIGCHLD, SIG_IGN);
+	is_int(hooks_start(&hooks), 0, "started although SIGCHLD is ignored");
+	run_hook(&hooks, "exit 9", "e", "X=");
+	hooks_finish(&hooks);
+	is_text(content_of("err"),
+	    "rlockrun: the hook for e ended with status 9\n", "  and runs");
+	signal(SIGCHLD, SIG_DFL);
+	truncate_err();
 }
 
 static void
@@ -109,11 +213,14 @@ main(void)
 	setenv("KEPT", "kept", 1);
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
-	check_queue();
+	check_queue(KEPT, "");
+	check_queue(KEPT + 1, "rlockrun: 1 hook was not run\n");
+	check_queue(100, "rlockrun: 35 hooks were not run\n");
+	check_ends();
+	check_signal();
+	check_leave();
+	check_ignored_sigchld();
 	check_runner_gone();
-	unlink("begun");
-	unlink("go");
-	unlink("log");
 	unlink("err");
 	rmdir(folder);
 	return tap_done();

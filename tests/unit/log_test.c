@@ -1,10 +1,12 @@
 #include "base/log.h"
+#include "base/tty.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -76,6 +78,7 @@ test_cut(int fd)
 	is_int((int64_t)strlen(got), PIPE_BUF, "a long message is cut");
 	is_int(got[PIPE_BUF - 1], '\n', "its newline is kept");
 	memset(text, '\1', sizeof(text) - 1);
+	text[1022] = 'b'; /* would fit in place of the last \x01 */
 	log_warnx("%s", text);
 	got = drain(fd);
 	ok(strlen(got) <= PIPE_BUF, "escapes don't make it longer");
@@ -94,6 +97,71 @@ test_progress(int fd)
 	is_text(drain(fd), "\r\033[Krlockrun: a message\n", "it is erased");
 	log_progress_end();
 	is_text(drain(fd), "", "once");
+	log_progress("abc", 3);
+	is_text(drain(fd), "\r\033[Kabc", "a line that just fits");
+	log_progress_end();
+	is_text(drain(fd), "\r\033[K", "it is erased at its end");
+	log_progress_end();
+	is_text(drain(fd), "", "once");
+}
+
+/* The side of a terminal on which programs run. */
+static int
+open_terminal(void)
+{
+	int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+
+	if (terminal == -1 || grantpt(terminal) == -1 ||
+	    unlockpt(terminal) == -1)
+		abort();
+	return open(ptsname(terminal), O_RDWR | O_NOCTTY | O_CLOEXEC);
+}
+
+static void
+test_terminal(void)
+{
+	static const struct {
+		unsigned short width;
+		int columns;
+	} sizes[] = {{0, 77}, {1, 1}, {3, 1}, {4, 1}, {5, 2}, {120, 117}};
+	static const struct {
+		const char *type, *obstacle;
+	} types[] = {{"xterm", NULL}, {"dumb", "TERM is dumb"},
+	    {"", "TERM is not set"}, {NULL, "TERM is not set"}};
+	int pipe_end = open_pipe(), terminal = open_terminal();
+
+	log_erase_others();
+	log_warnx("a message");
+	is_text(drain(pipe_end), "rlockrun: a message\n",
+	    "no terminal: nothing to erase");
+	is_text(tty_find_obstacle(STDERR_FILENO), "stderr is no terminal",
+	    "a pipe");
+	is_text(tty_find_obstacle(open("/dev/null", O_RDONLY | O_CLOEXEC)),
+	    "stderr is no terminal", "neither of both");
+	dup2(terminal, STDERR_FILENO);
+	for (size_t i = 0; i < LENGTH(sizes); i++) {
+		ioctl(terminal, TIOCSWINSZ,
+		    &(struct winsize){.ws_col = sizes[i].width});
+		is_int((int64_t)log_columns(), sizes[i].columns,
+		    "columns of a terminal");
+	}
+	for (size_t i = 0; i < LENGTH(types); i++) {
+		if (types[i].type == NULL)
+			unsetenv("TERM");
+		else
+			setenv("TERM", types[i].type, 1);
+		is_text(tty_find_obstacle(terminal), types[i].obstacle,
+		    "what a terminal obeys");
+	}
+	setenv("TERM", "xterm", 1);
+	log_erase_others();
+	close(pipe_end);
+	pipe_end = open_pipe();
+	log_warnx("a message");
+	is_text(drain(pipe_end), "\r\033[Krlockrun: a message\n",
+	    "a line of another process is erased");
+	close(pipe_end);
+	close(terminal);
 }
 
 static void
@@ -186,6 +254,7 @@ main(void)
 	test_die(NULL, "rlockrun: bad thing\n");
 	test_die("no cake", "rlockrun: bad thing; no cake\n");
 	test_no_space();
+	test_terminal();
 	test_closed();
 	return tap_done();
 }

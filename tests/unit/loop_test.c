@@ -25,6 +25,10 @@ static int dispatched;
 /* NOLINTNEXTLINE(*-avoid-non-const-global-variables) */
 static int late_writer = -1;
 
+/* The poll(2) that fails, and why; negative: none. */
+/* NOLINTNEXTLINE(*-avoid-non-const-global-variables) */
+static int polls_before_error = -1, poll_error;
+
 /* In place of the C library's: nothing but the loop calls these here. */
 void *
 reallocarray(void *memory, size_t count, size_t size)
@@ -45,6 +49,10 @@ poll(struct pollfd *polled, nfds_t count, int timeout_ms)
 
 	int rc;
 
+	if (polls_before_error-- == 0) {
+		errno = poll_error;
+		return -1;
+	}
 	if (kernel_memory_is_out && count > 8) {
 		errno = ENOMEM;
 		return -1;
@@ -237,6 +245,12 @@ on_due_after(void *arg)
 	*(int *)arg = dispatched;
 }
 
+static void
+on_due_in_order(void *arg)
+{
+	*(int *)arg = ++dispatched;
+}
+
 /* As when the process is stopped between poll(2) and its look at the clock. */
 static void
 check_late_arrival(void)
@@ -264,9 +278,87 @@ check_late_arrival(void)
 	close(ends[1]);
 }
 
+/* A turn whose timer is due polls twice. */
+static void
+check_errors(void)
+{
+	static const struct {
+		int polls, error, rc;
+		const char *what;
+	} rows[] = {
+	    {0, EBADF, -1, "the first poll(2) fails"},
+	    {1, EBADF, -1, "the second one"},
+	    {0, EINTR, 0, "a signal ends the first one"},
+	    {1, EINTR, 0, "or the second one"},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct loop loop;
+		bool due = false;
+		struct loop_timer timer = {.on_due = on_due, .arg = &due};
+		struct loop_timer later = {.on_due = NULL};
+		struct pollfd polled;
+
+		loop_init(&loop);
+		loop_timer_set(&loop, &timer, clock_now() - 1);
+		polls_before_error = rows[i].polls;
+		poll_error = rows[i].error;
+		is_int(loop_turn(&loop), rows[i].rc, rows[i].what);
+		polls_before_error = -1;
+		ok(due == (rows[i].rc == 0), "  the timer");
+		/* A timer without a callback only ends the turn. */
+		loop_timer_set(&loop, &later, clock_now());
+		ok(loop_turn(&loop) == 0 && later.at == CLOCK_NEVER, "  later");
+		/* It is late, but later turns are not. */
+		polls_before_error = 0;
+		poll_error = EINTR;
+		loop_turn(&loop);
+		is_int(loop.late_ms, 0, "  a turn without a timer");
+		/* With none, the descriptor must not stay readable. */
+		polls_before_error = -1;
+		polled = (struct pollfd){.fd = loop.timer_fd, .events = POLLIN};
+		ok(poll(&polled, 1, 0) == 0, "  nothing is due");
+		close(loop.timer_fd);
+		loop_timer_set(&loop, &timer, clock_now());
+		is_int(loop_turn(&loop), -1, "  a timer cannot be armed");
+		loop_timer_remove(&loop, &timer);
+	}
+}
+
+/* Only the last setting of a timer counts. Of two that are due, the earlier one
+ * comes first. */
+static void
+check_timers(void)
+{
+	int order[3] = {-1, -1, -1};
+	struct loop loop;
+	struct loop_timer timers[3];
+	int64_t now = clock_now();
+
+	loop_init(&loop);
+	for (int i = 0; i < 3; i++)
+		timers[i] = (struct loop_timer){.on_due = on_due_in_order,
+		    .arg = &order[i]};
+	dispatched = 0;
+	loop_timer_set(&loop, &timers[0], now - 2);
+	loop_timer_set(&loop, &timers[1], now - 3);
+	loop_timer_set(&loop, &timers[2], now - 4);
+	loop_timer_set(&loop, &timers[2], now + 3600000);
+	loop_turn(&loop);
+	is_int(order[1], 1, "the earlier timer");
+	is_int(order[0], 2, "  then the later one");
+	is_int(order[2], -1, "  and not one that was set anew");
+	loop_timer_set(&loop, &timers[2], CLOCK_NEVER);
+	ok(loop.timers == NULL, "  nor disarmed");
+	loop_timer_remove(&loop, &timers[2]);
+	loop_fini(&loop);
+}
+
 int
 main(void)
 {
+	check_errors();
+	check_timers();
 	check_late_arrival();
 	check_change(0, 3, "due again in the same turn");
 	check_change(60000, 1, "or later");

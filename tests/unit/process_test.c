@@ -2,6 +2,7 @@
 #include "job/process.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -55,7 +56,8 @@ test_stat(void)
 	is_int(process.parent, 0, "  no parent");
 	is_int(process.group, 0, "  no group");
 	put(4, "stat", "4 " STAT);
-	process_read(proc, 4, &process);
+	close(STDIN_FILENO); /* a process may have been started without it */
+	ok(process_read(proc, 4, &process), "by descriptor 0");
 	put(4, "stat", ")");
 	ok(!process_read(proc, 4, &process), "no more than a name");
 	is_int(process.parent, 5, "  nothing is changed");
@@ -119,6 +121,42 @@ test_ancestors(void)
 	ok(!finds_above(1, "above", 999999999), "no process");
 }
 
+static void
+test_children(void)
+{
+	pid_t child = fork();
+	int held, status;
+
+	if (child == 0) {
+		alarm(60);
+		for (;;)
+			pause();
+	}
+	ok(process_is_child(child), "a child");
+	ok(!process_is_child(getpid()), "no child");
+	held = process_hold(child);
+	is_int(held >= 0, process_has_pidfds(), "it is held by a pidfd");
+	ok(held >= 0 || held == PROCESS_UNHELD, "  or not");
+	process_signal(held, child, SIGTERM);
+	waitpid(child, &status, 0);
+	ok(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM, "signalled");
+	ok(!process_is_child(child), "no longer a child");
+	if (held >= 0) /* nobody else is signalled */
+		process_signal(held, getpid(), SIGTERM);
+	process_release(held);
+	process_release(PROCESS_UNHELD);
+	ok(held < 0 || fcntl(held, F_GETFD) == -1, "released");
+	child = fork();
+	if (child == 0) {
+		alarm(60);
+		for (;;)
+			pause();
+	}
+	process_signal(PROCESS_UNHELD, child, SIGKILL);
+	waitpid(child, &status, 0);
+	ok(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "by its id");
+}
+
 int
 main(void)
 {
@@ -130,6 +168,7 @@ main(void)
 	test_stat();
 	test_signals();
 	test_ancestors();
+	test_children();
 	snprintf(command, sizeof(command), "rm -r %s", folder);
 	ok(system(command) == 0, "removed");
 	return tap_done();
