@@ -13,6 +13,7 @@
  *   +500          time passes, and the timer comes when it is due
  *   stopped500    time passes, and nothing is done: the process was stopped
  *   ended0        the run has this status: the history gets it
+ *   proven        it was held when the job had ended
  *   loss          as when a run that has lost it ends
  *   release       as when the job has ended
  *   keep4000      the release that follows keeps it so long, for --min-hold
@@ -36,7 +37,17 @@
  *   doubt         it would be if there were sentinels
  *   =held         the new state, with why it failed or what a release came to
  *   until@29698   the lease is proven until then, or `unproven`
- *   ordered       the holder is asked to stop */
+ *   ordered       the holder is asked to stop
+ *
+ * Some words of a row's configuration add to that line:
+ *
+ *   timed         with each command `<1001`, its deadline, `^500`, until when
+ *                 its answer counts, and `&1/200`, how many replicas are waited
+ *                 for, and how long
+ *   told          `'words'`: the first 48 bytes of the last error, which at
+ *                 first is that nobody has answered; `cost'words'`: of what it
+ *                 costs; `ok` and `not-ok`: whether all is well again
+ *   facts         in the end all facts that are unusual, see note_facts */
 #ifndef SCRIPTED_H
 #define SCRIPTED_H
 
@@ -57,7 +68,10 @@
 /* The machine has been up for a while. */
 enum { SCRIPTED_BEGIN = 1000000 };
 #define SCRIPTED_HANG_UP "lost the connection to S: closed by the server"
-enum { SCRIPTED_SENT_MAX = 64, SCRIPTED_TRACE_MAX = 2048 };
+enum { SCRIPTED_SENT_MAX = 64, SCRIPTED_TRACE_MAX = 4096 };
+enum { SCRIPTED_WORDS_MAX = LOCK_ERROR_MAX };
+/* Times are noted since then. */
+#define SINCE_BEGIN(at) ((at)-SCRIPTED_BEGIN)
 
 struct scripted_row {
 	const char *what;
@@ -84,7 +98,10 @@ struct way {
 
 static struct scripted {
 	int64_t now, noted_at, rests_until;
-	bool full;
+	bool full, timed, told;
+	/* As it was told last. */
+	char why[SCRIPTED_WORDS_MAX], cost[SCRIPTED_WORDS_MAX];
+	bool answered;
 	struct way ways[2];
 	struct sent {
 		struct way *way;
@@ -155,6 +172,22 @@ name_of(const struct command *command)
 		if (names[i].script == command->script)
 			return names[i].name;
 	return command->words[0];
+}
+
+static inline const char *
+times_of(const struct command *command)
+{
+	static char text[100];
+	int length = snprintf(text, sizeof(text), "<%" PRId64,
+	    SINCE_BEGIN(command->deadline));
+
+	if (command->counts_until != 0)
+		length += snprintf(text + length, sizeof(text) - (size_t)length,
+		    "^%" PRId64, SINCE_BEGIN(command->counts_until));
+	if (command->replicas != 0 || command->replicas_ms != 0)
+		snprintf(text + length, sizeof(text) - (size_t)length,
+		    "&%d/%" PRId64, command->replicas, command->replicas_ms);
+	return text;
 }
 
 /* Goes along with a renewal, and does not matter to it. */
@@ -230,19 +263,20 @@ __wrap_way_send(struct way *way, const struct command *command)
 {
 	const char *name = name_of(command);
 
-	if (is_companion(name))
+	if (is_companion(name) && !scripted.timed)
 		return 0;
 	if (scripted.full) {
 		scripted.full = false;
 		note("(%s)", name);
 		return -1;
 	}
-	note("%s%s%s%s", name, way == &scripted.ways[0] ? "" : "-again",
-	    command->again != AGAIN_NO ? "!" : "", command->more ? "+" : "");
+	note("%s%s%s%s%s", name, way == &scripted.ways[0] ? "" : "-again",
+	    command->again != AGAIN_NO ? "!" : "", command->more ? "+" : "",
+	    scripted.timed ? times_of(command) : "");
 	if (command->deadline < scripted.now)
 		note("too-late"); /* it would not be sent */
 	way->is_up = way->is_up || way != &scripted.ways[0];
-	if (command->on_reply != NULL)
+	if (command->on_reply != NULL && !is_companion(name))
 		scripted.sent[scripted.count++] = (struct sent){.way = way,
 		    .on_reply = command->on_reply,
 		    .arg = command->arg,
@@ -400,7 +434,16 @@ answer_value(struct sent *sent, const struct answer *answer,
 
 #define NOTIFIES .to_notify = {.count = 1, .names = {SCRIPTED_WAITER}}
 #define NOTIFIES_HEAD .head = SCRIPTED_WAITER
-#define HELD_BY .waiting = 1, .holder = {.state = HOLDER_KNOWN, .left_ms = 5000}
+#define HELD_BY                           \
+	.waiting = 2, .ticket = "5",      \
+	.holder = {.state = HOLDER_KNOWN, \
+	    .count = 1,                   \
+	    .others_queued = true,        \
+	    .replaceable = true,          \
+	    .left_ms = 5000}
+#define GRANTED                                                                \
+	.outcome = ANSWER_GRANTED, .fence = "17", .start = 1700, .life_ms = 8, \
+	.permits = 3, .ahead_ms = 7
 #define FOREIGN .holder = {.state = HOLDER_FOREIGN, .left_ms = -1}
 
 /* Answers to a try, a renewal, a release, and a position in the queue. */
@@ -409,15 +452,20 @@ static const struct {
 	int64_t position;
 	struct answer answer;
 } replies[] = {
-    {"granted", -1, {.outcome = ANSWER_GRANTED, .fence = "17"}},
-    {"granted,notify", -1,
-	{.outcome = ANSWER_GRANTED, .fence = "17", NOTIFIES}},
+    {"granted", -1, {GRANTED}},
+    {"granted,notify", -1, {GRANTED, NOTIFIES, NOTIFIES_HEAD}},
     {"uncounted", -1,
 	{.outcome = ANSWER_GRANTED, .uncounted = "NOPERM no key"}},
     {"busy", -1, {.outcome = ANSWER_BUSY, HELD_BY}},
     {"head", 0, {.outcome = ANSWER_BUSY, HELD_BY}},
     {"queued", 1, {.outcome = ANSWER_BUSY, HELD_BY}},
     {"queued,notify", 1, {.outcome = ANSWER_BUSY, HELD_BY, NOTIFIES}},
+    {"irreplaceable", 0, {.outcome = ANSWER_BUSY, .holder = {.count = 1}}},
+    {"paused", 0,
+	{.outcome = ANSWER_BUSY,
+	    .holder = {.count = 1, .state = HOLDER_PAUSED}}},
+    {"for-others", 1,
+	{.outcome = ANSWER_BUSY, .holder = {.state = HOLDER_NONE}}},
     {"foreign", 0, {.outcome = ANSWER_BUSY, FOREIGN}},
     {"not-due", -1,
 	{.outcome = ANSWER_NOT_DUE,
@@ -492,9 +540,12 @@ answer_by(struct sent *sent, const char *word)
 static inline void
 answer_few(struct sent *sent)
 {
-	const struct answer answer = {.outcome = sent->tag == ANSWER_TO_RENEWAL
-						     ? ANSWER_RENEWED
-						     : ANSWER_GRANTED,
+	const struct answer answer = {.outcome =
+					  sent->tag == ANSWER_TO_RENEWAL
+					      ? ANSWER_RENEWED
+					  : sent->tag == ANSWER_TO_RELEASE
+					      ? ANSWER_FREED
+					      : ANSWER_GRANTED,
 	    .fence = "17"};
 
 	answer_value(sent, &answer, REPLY_VALUE, ":0\r\n");
@@ -548,6 +599,24 @@ answer_word(const char *word)
 /* --- steps ------------------------------------------------------------ */
 
 static inline void
+note_words(const char *what, const char *words, char *last)
+{
+	if (strcmp(words, last) != 0)
+		note("%s'%.48s'", what, words);
+	snprintf(last, SCRIPTED_WORDS_MAX, "%s", words);
+}
+
+static inline void
+note_why(const struct lock_why *why)
+{
+	note_words("", why->text, scripted.why);
+	note_words("cost", why->cost, scripted.cost);
+	if (why->answered != scripted.answered)
+		note("%s", why->answered ? "ok" : "not-ok");
+	scripted.answered = why->answered;
+}
+
+static inline void
 note_state(const struct lock *lock)
 {
 	static const char *const states[] = {"idle", "acquiring", "held",
@@ -563,6 +632,8 @@ note_state(const struct lock *lock)
 	enum lock_phase phase = lock_phase(lock);
 	int64_t valid_until = lock->lease.valid_until;
 
+	if (scripted.told && phase != LOCK_IDLE)
+		note_why(&lock->why);
 	if (phase == LOCK_IDLE)
 		until = 0;
 	if (lock->order.ordered && !ordered)
@@ -577,7 +648,7 @@ note_state(const struct lock *lock)
 	if (valid_until == 0 && until != 0)
 		note("unproven");
 	else if (valid_until != until)
-		note("until@%" PRId64, valid_until - SCRIPTED_BEGIN);
+		note("until@%" PRId64, SINCE_BEGIN(valid_until));
 	until = valid_until;
 }
 
@@ -632,6 +703,8 @@ step(struct lock *lock, const char *word)
 		release_correct(lock,
 		    &(struct request_run){.status = atoi(word + 7),
 			.reason = "taken"});
+	else if (strcmp(word, "proven") == 0)
+		lock->release.is_proven = true;
 	else if (strcmp(word, "loss") == 0)
 		release_lost(lock);
 	else if (strcmp(word, "stop") == 0)
@@ -651,6 +724,65 @@ step(struct lock *lock, const char *word)
 	else
 		answer_word(word);
 	note_state(lock);
+}
+
+/* --- facts ------------------------------------------------------------ */
+
+/* Of the grant all that it says, and since when it lasts. */
+static inline void
+note_facts(const struct lock *lock)
+{
+	static const char *const debts[] = {"", "queued", "maybe", "ours"};
+	const struct claim *claim = &lock->claim;
+	const struct lock_grant *grant = &lock->grant;
+	const struct {
+		const char *name;
+		int64_t value, usual;
+	} facts[] = {{"answered", lock->why.answered, false},
+	    {"no-queue", lock->why.no_queue, false},
+	    {"plain", claim->tier == CLAIM_PLAIN, false},
+	    {"holder", lock->holder.state, HOLDER_UNSEEN},
+	    {"order", lock->holder.order, HOLDER_NOT_ASKED},
+	    {"position", lock->queue.position, -1},
+	    {"length", lock->queue.length, 0},
+	    {"watches", lock->queue.watches_head, false},
+	    {"queued", claim->was_queued, false},
+	    {"ticket", atoll(claim->ticket), 0},
+	    {"head", *claim->head != '\0', false},
+	    {"former", (int64_t)claim->former_count, 0},
+	    {"asked", SINCE_BEGIN(claim->asked_at), 0},
+	    {"sent", SINCE_BEGIN(lock->pace.sent_at), 0},
+	    {"silent", SINCE_BEGIN(lock->pace.silent_since), -SCRIPTED_BEGIN},
+	    {"reply-ms", lock->pace.reply_ms, 1000},
+	    {"backoff", lock->pace.backoff_ms, 100},
+	    {"patience", lock->pace.patience_ms, 1000},
+	    {"round-trip", lock->pace.round_trip_ms, 0},
+	    {"again", lock->pace.again, AGAIN_NO},
+	    {"repeats", lock->pace.repeats, 0},
+	    {"unsafe", lock->is_unsafe, false}, {"healed", lock->healed, false},
+	    {"asks", lock->order.is_out, false},
+	    {"out", lock->vote.is_out, false},
+	    {"permanent", lock->vote.is_permanent, false},
+	    {"unheard", lock->vote.is_unheard, false},
+	    {"away", lock->vote.was_away, false},
+	    {"renewed", SINCE_BEGIN(lock->vote.renewed_at), -SCRIPTED_BEGIN},
+	    {"was-lost", lock->release.outcome == LOCK_WAS_LOST, false},
+	    {"unrecorded", lock->release.unrecorded, false},
+	    {"unreplicated", *lock->release.unreplicated != '\0', false},
+	    {"kept", SINCE_BEGIN(lock->release.kept_until), -SCRIPTED_BEGIN}};
+
+	if (lock->debt != DEBT_NOTHING)
+		note("owes-%s", debts[lock->debt]);
+	if (lock->lease.acquired_at != 0)
+		note("grant:%s/%s/%" PRId64 "/%" PRId64 "/%" PRId64 "/%" PRId64
+		     "@%" PRId64 "/%" PRId64,
+		    grant->fence, claim->fence, claim->start, claim->life_ms,
+		    grant->success_ahead_ms, grant->permits,
+		    SINCE_BEGIN(lock->lease.acquired_at),
+		    SINCE_BEGIN(lock->lease.known_at));
+	for (size_t i = 0; i < sizeof(facts) / sizeof(*facts); i++)
+		if (facts[i].value != facts[i].usual)
+			note("%s:%" PRId64, facts[i].name, facts[i].value);
 }
 
 /* --- rows ------------------------------------------------------------- */
@@ -681,6 +813,7 @@ config_with(const char *with)
 	    .wait = has_word(with, "wait"),
 	    .max_waiters = CONFIG_ANY_WAITERS,
 	    .newest = has_word(with, "newest"),
+	    .replace = has_word(with, "replace"),
 	    .replaceable = has_word(with, "replaceable"),
 	    .replicas = has_word(with, "replicas"),
 	    .replicas_ms = has_word(with, "replicas") ? 200 : 0,
@@ -701,7 +834,10 @@ begin(struct lock *lock, struct loop *loop, const struct lock_config *config,
 {
 	scripted = (struct scripted){.now = SCRIPTED_BEGIN,
 	    .noted_at = SCRIPTED_BEGIN,
-	    .ways[0].is_up = !has_word(with, "down")};
+	    .ways[0].is_up = !has_word(with, "down"),
+	    .timed = has_word(with, "timed"),
+	    .told = has_word(with, "told"),
+	    .why = "no answer from S"};
 	loop_init(loop);
 	lock_init(lock, loop, config);
 	note_state(lock);
@@ -727,6 +863,8 @@ play(const struct scripted_row *row)
 
 	begin(&lock, &loop, &config, row->with);
 	take_steps(&lock, row->steps);
+	if (has_word(row->with, "facts"))
+		note_facts(&lock);
 	is_text(scripted.trace, row->trace, row->what);
 	if (lock.release.unrecorded)
 		snprintf(lock.why.text, sizeof(lock.why.text),
