@@ -23,6 +23,7 @@
  *   rest500       it hangs up soon: no connection is to be made for so long
  *   plant, behind of a vote: ON_PLANT, ON_BEHIND
  *   full          memory is out for the next command
+ *   chanceless    there is no randomness for a token
  *
  * and replies, each to the oldest question that has none, or with `N:` before
  * it, to the Nth that was sent, from 1. See `replies` below.
@@ -70,6 +71,7 @@ enum { SCRIPTED_BEGIN = 1000000 };
 #define SCRIPTED_HANG_UP "lost the connection to S: closed by the server"
 enum { SCRIPTED_SENT_MAX = 64, SCRIPTED_TRACE_MAX = 4096 };
 enum { SCRIPTED_WORDS_MAX = LOCK_ERROR_MAX };
+enum { SCRIPTED_WAYS_MAX = 12, SCRIPTED_TOKENS_MAX = 26 };
 /* Times are noted since then. */
 #define SINCE_BEGIN(at) ((at)-SCRIPTED_BEGIN)
 
@@ -93,16 +95,20 @@ struct scripted_row {
 
 /* A connection to the server. */
 struct way {
-	bool is_used, is_up;
+	int server; /* from 1; 0: there is only one */
+	bool is_used, is_second, is_up;
+	char label[8];
 };
 
 static struct scripted {
 	int64_t now, noted_at, rests_until;
-	bool full, timed, told;
+	bool full, chanceless, timed, told;
+	bool same, young; /* servers: by INFO */
 	/* As it was told last. */
 	char why[SCRIPTED_WORDS_MAX], cost[SCRIPTED_WORDS_MAX];
 	bool answered;
-	struct way ways[2];
+	struct way ways[SCRIPTED_WAYS_MAX];
+	char tokens[SCRIPTED_TOKENS_MAX][TOKEN_SIZE]; /* as they appeared */
 	struct sent {
 		struct way *way;
 		reply_handler *on_reply;
@@ -190,6 +196,32 @@ times_of(const struct command *command)
 	return text;
 }
 
+/* Of several servers, which one it is, and the letter of the token that the
+ * command is about. */
+static inline const char *
+from(const struct way *way, const struct command *command)
+{
+	static char text[24];
+	const char *token;
+	size_t letter = 0;
+
+	text[0] = '\0';
+	if (way->server == 0)
+		return text;
+	snprintf(text, sizeof(text), "%d.", way->server);
+	if (command == NULL || command->script == NULL)
+		return text;
+	token = command->words[atoi(command->words[0]) + 1];
+	if (strlen(token) != TOKEN_SIZE - 1)
+		return text;
+	while (scripted.tokens[letter][0] != '\0' &&
+	       strcmp(scripted.tokens[letter], token) != 0)
+		letter++;
+	memcpy(scripted.tokens[letter], token, TOKEN_SIZE);
+	snprintf(text, sizeof(text), "%d.%c:", way->server, 'a' + (char)letter);
+	return text;
+}
+
 /* Goes along with a renewal, and does not matter to it. */
 static inline bool
 is_companion(const char *name)
@@ -238,15 +270,32 @@ __wrap_dice_between(int64_t low, int64_t high)
 	return high;
 }
 
+int __real_dice_fill(void *bytes, size_t size);
+int __wrap_dice_fill(void *bytes, size_t size);
+int
+__wrap_dice_fill(void *bytes, size_t size)
+{
+	return scripted.chanceless ? -1 : __real_dice_fill(bytes, size);
+}
+
 struct way *__wrap_way_new(struct loop *loop, const struct endpoint *url,
     const char *key);
 struct way *
 __wrap_way_new(struct loop *loop, const struct endpoint *url, const char *key)
 {
-	struct way *way = &scripted.ways[scripted.ways[0].is_used];
+	struct way *way = scripted.ways;
+	int server = url->label != NULL ? atoi(url->label + 1) : 0;
+	bool is_second = false;
 
-	(void)loop, (void)url, (void)key;
-	way->is_used = true;
+	(void)loop, (void)key;
+	for (; way->is_used; way++)
+		is_second = is_second || way->server == server;
+	*way = (struct way){.server = server,
+	    .is_used = true,
+	    .is_second = is_second,
+	    .is_up = way->is_up};
+	snprintf(way->label, sizeof(way->label), server > 0 ? "S%d" : "S",
+	    server);
 	return way;
 }
 
@@ -254,8 +303,16 @@ void __wrap_way_free(struct way *way);
 void
 __wrap_way_free(struct way *way)
 {
-	(void)way;
+	if (way == NULL)
+		return;
+	for (size_t i = 0; i < scripted.count; i++)
+		if (scripted.sent[i].way == way)
+			scripted.sent[i].answered = true;
+	way->is_used = false;
 }
+
+/* At once: it only tells who the server is. */
+static void answer_info(const struct way *way, const struct command *command);
 
 int __wrap_way_send(struct way *way, const struct command *command);
 int
@@ -263,19 +320,23 @@ __wrap_way_send(struct way *way, const struct command *command)
 {
 	const char *name = name_of(command);
 
-	if (is_companion(name) && !scripted.timed)
+	if (strcmp(name, "INFO") == 0)
+		answer_info(way, command);
+	if (strcmp(name, "INFO") == 0 ||
+	    (is_companion(name) && !scripted.timed))
 		return 0;
 	if (scripted.full) {
 		scripted.full = false;
 		note("(%s)", name);
 		return -1;
 	}
-	note("%s%s%s%s%s", name, way == &scripted.ways[0] ? "" : "-again",
+	note("%s%s%s%s%s%s", from(way, command), name,
+	    way->is_second ? "-again" : "",
 	    command->again != AGAIN_NO ? "!" : "", command->more ? "+" : "",
 	    scripted.timed ? times_of(command) : "");
 	if (command->deadline < scripted.now)
 		note("too-late"); /* it would not be sent */
-	way->is_up = way->is_up || way != &scripted.ways[0];
+	way->is_up = way->is_up || way->is_second;
 	if (command->on_reply != NULL && !is_companion(name))
 		scripted.sent[scripted.count++] = (struct sent){.way = way,
 		    .on_reply = command->on_reply,
@@ -310,8 +371,9 @@ __wrap_way_drop(struct way *way)
 {
 	size_t count = scripted.count;
 
-	if (way->is_up || way == &scripted.ways[0])
-		note(way == &scripted.ways[0] ? "drop" : "drop-again");
+	if (way->is_up || !way->is_second)
+		note("%sdrop%s", from(way, NULL),
+		    way->is_second ? "-again" : "");
 	way->is_up = false;
 	for (size_t i = 0; i < count; i++)
 		if (scripted.sent[i].way == way && !scripted.sent[i].answered)
@@ -355,8 +417,7 @@ const char *__wrap_way_label(const struct way *way);
 const char *
 __wrap_way_label(const struct way *way)
 {
-	(void)way;
-	return "S";
+	return way->label;
 }
 
 /* --- replies ---------------------------------------------------------- */
@@ -365,7 +426,7 @@ static inline void
 deliver(struct sent *sent, struct reply *reply)
 {
 	reply->tag = sent->tag;
-	reply->label = "S";
+	reply->label = sent->way->label;
 	reply->sent_at = sent->at;
 	if (reply->value != NULL && sent->at == CLOCK_NEVER)
 		reply->sent_at = scripted.now; /* it was written meanwhile */
@@ -395,6 +456,22 @@ value_of(const char *bytes)
 	value_reader_next(reader, limits, &value);
 	value_reader_free(reader);
 	return value;
+}
+
+static inline void
+answer_info(const struct way *way, const struct command *command)
+{
+	char bytes[100], text[80];
+	int length = snprintf(text, sizeof(text),
+	    "run_id:%d\r\nuptime_in_seconds:%d\r\n",
+	    scripted.same ? 1 : way->server, scripted.young ? 1 : 1000);
+	struct value *value;
+
+	snprintf(bytes, sizeof(bytes), "$%d\r\n%s\r\n", length, text);
+	value = value_of(bytes);
+	command->on_reply(command->arg,
+	    &(struct reply){.value = value, .label = way->label});
+	value_free(value);
 }
 
 static inline void
@@ -495,7 +572,8 @@ static const struct {
     {"kept", -1, {.outcome = ANSWER_KEPT, .kept_ms = 4000}},
 };
 
-/* The oldest question without a reply, or the one that the word begins with. */
+/* The oldest question without a reply, or the one that the word begins with; of
+ * several servers, the oldest of that one. */
 static inline struct sent *
 question(const char **word)
 {
@@ -504,10 +582,12 @@ question(const char **word)
 
 	if (*rest == ':') {
 		*word = rest + 1;
-		return &scripted.sent[number - 1];
+		if (scripted.sent[0].way->server == 0)
+			return &scripted.sent[number - 1];
 	}
 	for (size_t i = 0; i < scripted.count; i++)
-		if (!scripted.sent[i].answered)
+		if (!scripted.sent[i].answered &&
+		    (*rest != ':' || scripted.sent[i].way->server == number))
 			return &scripted.sent[i];
 	return NULL;
 }
@@ -596,6 +676,23 @@ answer_word(const char *word)
 		note("?%s", word);
 }
 
+static inline void
+note_phase(enum lock_phase phase, enum lock_failure failure,
+    enum lock_released outcome)
+{
+	static const char *const phases[] = {"idle", "acquiring", "held",
+	    "lost", "releasing", "released", "failed"};
+	static const char *const failures[] = {"", ":busy", ":unavailable",
+	    ":not-a-lock", ":other-kind", ":refused", ":error",
+	    ":misconfigured", ":no-outer", ":not-due", ":overtaken"};
+	static const char *const outcomes[] = {":not-held", ":unconfirmed",
+	    ":was-lost", ":freed", ":left", ":kept"};
+
+	note("=%s%s%s", phases[phase],
+	    phase == LOCK_FAILED ? failures[failure] : "",
+	    phase == LOCK_RELEASED ? outcomes[outcome] : "");
+}
+
 /* --- steps ------------------------------------------------------------ */
 
 static inline void
@@ -619,13 +716,6 @@ note_why(const struct lock_why *why)
 static inline void
 note_state(const struct lock *lock)
 {
-	static const char *const states[] = {"idle", "acquiring", "held",
-	    "lost", "releasing", "released", "failed"};
-	static const char *const failures[] = {"", ":busy", ":unavailable",
-	    ":not-a-lock", ":other-kind", ":refused", ":error",
-	    ":misconfigured", ":no-outer", ":not-due", ":overtaken"};
-	static const char *const outcomes[] = {":not-held", ":unconfirmed",
-	    ":was-lost", ":freed", ":left", ":kept"};
 	static enum lock_phase last;
 	static int64_t until;
 	static bool ordered;
@@ -640,10 +730,7 @@ note_state(const struct lock *lock)
 		note("ordered");
 	ordered = lock->order.ordered;
 	if (phase != last && phase != LOCK_IDLE)
-		note("=%s%s%s", states[phase],
-		    phase == LOCK_FAILED ? failures[lock->failure] : "",
-		    phase == LOCK_RELEASED ? outcomes[lock->release.outcome]
-					   : "");
+		note_phase(phase, lock->failure, lock->release.outcome);
 	last = phase;
 	if (valid_until == 0 && until != 0)
 		note("unproven");
@@ -721,6 +808,8 @@ step(struct lock *lock, const char *word)
 		lock_order(lock, ON_BEHIND);
 	else if (strcmp(word, "full") == 0)
 		scripted.full = true;
+	else if (strcmp(word, "chanceless") == 0)
+		scripted.chanceless = true;
 	else
 		answer_word(word);
 	note_state(lock);
