@@ -205,6 +205,9 @@ test_former(void)
 	is_int((int64_t)claim.former_count, CLAIM_FORMER_MAX,
 	    "so many are named");
 	is_text(claim.former[0], second, "  the oldest is forgotten");
+	claim_remember_token(&claim, OUTER);
+	is_text(claim.former[CLAIM_FORMER_MAX - 1], OUTER,
+	    "  the newest is the last");
 	claim_fini(&claim);
 }
 

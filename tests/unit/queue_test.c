@@ -101,6 +101,8 @@ test_whole_seconds(void)
 	    {3, 30000, false, QUEUE_DOORBELL, 4000, 5000, "fourth"},
 	    {0, 998, false, QUEUE_DOORBELL, 1000, 1000, "the head may wait"},
 	    {0, 997, false, QUEUE_LAST_SECOND, 50, 50, "the head polls"},
+	    {0, 48, false, QUEUE_LAST_SECOND, 50, 50, "  at most"},
+	    {0, 47, false, QUEUE_LAST_SECOND, 49, 49, "  no longer"},
 	    {0, 10, false, QUEUE_LAST_SECOND, 12, 12, "  until the end"},
 	    {0, 0, false, QUEUE_LAST_SECOND, 2, 2, "  at the end"},
 	    {1, 900, false, QUEUE_DOORBELL, 1000, 1000, "the second does not"},

@@ -321,7 +321,7 @@ static const struct scripted_row rounds[] = {
     ROW("two addresses of one server", "same told facts",
 	"start *:granted *:freed",
 	"1.a:try 2.a:try 3.a:try =acquiring wake@500 3.a:release! 2.a:release! "
-	"1.a:release! 'S2 and S3 are the same server' =failed:misconfigured "
+	"1.a:release! 'S1 and S3 are the same server' =failed:misconfigured "
 	"about1"),
     ROW("young servers abstain", "young told 1", "start *:granted +100",
 	"1.a:try =acquiring wake@500 1.a:release! wake@100 'no majority of 1 "

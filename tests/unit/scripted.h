@@ -103,7 +103,7 @@ struct way {
 static struct scripted {
 	int64_t now, noted_at, rests_until;
 	bool full, chanceless, timed, told;
-	bool same, young; /* servers: by INFO */
+	bool same, young; /* servers, by INFO: the third is the first */
 	/* As it was told last. */
 	char why[SCRIPTED_WORDS_MAX], cost[SCRIPTED_WORDS_MAX];
 	bool answered;
@@ -464,7 +464,8 @@ answer_info(const struct way *way, const struct command *command)
 	char bytes[100], text[80];
 	int length = snprintf(text, sizeof(text),
 	    "run_id:%d\r\nuptime_in_seconds:%d\r\n",
-	    scripted.same ? 1 : way->server, scripted.young ? 1 : 1000);
+	    scripted.same && way->server == 3 ? 1 : way->server,
+	    scripted.young ? 1 : 1000);
 	struct value *value;
 
 	snprintf(bytes, sizeof(bytes), "$%d\r\n%s\r\n", length, text);
