@@ -13,8 +13,10 @@
  *   =held         the new state of the set, and the rest as of one lock
  *   wake@1500     whoever runs the loop is woken then
  *   facts         in the end: `about2`, the lock that stands for all;
- *                 `since@10`, when it was acquired; `confirmed`; `skip2`, a
- * lock that remembers the end of the wait */
+ *                 `since@10`, when it was acquired; `confirmed`;
+ *                 `skip2`, a lock that remembers the end of the wait;
+ *                 `no-grant2`, one that does not know of the grant;
+ *                 and why too few replicas have the release */
 #include <stdlib.h>
 
 #include "lock/redlock.h"
@@ -175,9 +177,14 @@ note_set_facts(void)
 		note("since@%" PRId64, SINCE_BEGIN(set.acquired_at));
 	if (set.confirmed)
 		note("confirmed");
-	for (size_t i = 0; i < set.count; i++)
+	if (*set.about->release.unreplicated != '\0')
+		note("'%s'", set.about->release.unreplicated);
+	for (size_t i = 0; i < set.count; i++) {
 		if (set.locks[i].release.is_skip)
 			note("skip%zu", i + 1);
+		if (*set.locks[i].claim.fence == '\0' && set.acquired_at != 0)
+			note("no-grant%zu", i + 1);
+	}
 }
 
 static size_t
@@ -255,7 +262,7 @@ static const struct scripted_row rounds[] = {
     ROW("a majority grants it, others are not waited for", "told facts",
 	"start 2:granted 3:granted",
 	"1.a:try 2.a:try 3.a:try =acquiring wake@500 =held until@29698 ok "
-	"about2 since@0"),
+	"about2 since@0 no-grant1"),
     ROW("each has its time, and is asked who it is", "timed replicas", "start",
 	"1.a:try<1201^700&1/200 2.a:try<1201^700&1/200 3.a:try<1201^700&1/200 "
 	"=acquiring wake@700"),
@@ -459,11 +466,17 @@ static const struct scripted_row held[] = {
     ROW("what is denied by one of them is about it", "nested told facts",
 	"start 1:granted 2:granted 3:uncounted",
 	"1.a:join 2.a:join 3.a:join =acquiring wake@500 =held until@29698 ok "
-	"about3 since@0"),
+	"about3 since@0 no-grant1 no-grant2 no-grant3"),
     ROW("votes that are lost where the lock was refused, too", "facts",
 	"start 1:granted 2:granted 3:busy +3150 1:not-ours",
 	"1.a:try 2.a:try 3.a:try =acquiring wake@500 =held until@29698 @3150 "
-	"2.a:renew! 1.a:renew! about2 since@0"),
+	"2.a:renew! 1.a:renew! about2 since@0 no-grant3"),
+    ROW("a server that owed its reply in that round gets it, too", "wait",
+	"start 1:busy 2:busy +250 1:granted 2:granted +3150 3:granted "
+	"1:renewed 2:renewed",
+	"1.a:try 2.a:try 3.a:try =acquiring wake@500 3.a:free wake@250 @250 "
+	"1.b:try 2.b:try wake@750 =held until@29948 @3400 2.b:renew! "
+	"1.b:renew! 3.b:try until@33098"),
 };
 
 static const struct scripted_row releases[] = {
@@ -512,7 +525,7 @@ static const struct scripted_row releases[] = {
 	"start *:granted ended0 release 1:few 2:few 3:freed +700",
 	"1.a:try 2.a:try 3.a:try =acquiring wake@700 =held until@29698 ok "
 	"3.a:release! 2.a:release! 1.a:release! =releasing =released:freed "
-	"@700 about1 since@0"),
+	"@700 about1 since@0 'too few replicas have confirmed the release'"),
     ROW("what never was granted is not released", "",
 	"start 1:granted 2:granted 3:busy release 1:freed 2:freed",
 	"1.a:try 2.a:try 3.a:try =acquiring wake@500 =held until@29698 "
@@ -544,6 +557,27 @@ static const struct scripted_row releases[] = {
 	"1.a:try 2.a:try 3.a:try =acquiring wake@500 =held until@29698 @10 "
 	"3.a:release! 2.a:release! 1.a:release! =releasing wake@510 "
 	"=released:was-lost"),
+    ROW("one that had never been reached is not heard of", "facts",
+	"3:down start 1:granted 2:granted 3:silent release 1:freed 2:silent "
+	"+10000",
+	"1.a:try 2.a:try 3.a:try =acquiring wake@500 =held until@29698 "
+	"2.a:release! 1.a:release! =releasing @100 2.a:release! @10000 "
+	"=released:unconfirmed about1 since@0"),
+    ROW("one that was busy has nothing to free", "facts",
+	"start 1:granted 2:granted 3:busy release 1:freed 2:silent +500",
+	"1.a:try 2.a:try 3.a:try =acquiring wake@500 =held until@29698 "
+	"2.a:release! 1.a:release! =releasing @100 2.a:release! @500 "
+	"=released:freed about1 since@0"),
+    ROW("one has freed it, another denies it, the time is over", "facts",
+	"start *:granted release 1:not-ours 2:freed +500",
+	"1.a:try 2.a:try 3.a:try =acquiring wake@500 =held until@29698 "
+	"3.a:release! 2.a:release! 1.a:release! =releasing @500 "
+	"=released:freed about2 since@0"),
+    ROW("a record of the grant comes from another server",
+	"history timed facts", "start 1:granted 2:granted ended0 release",
+	"1.a:try<1001^500 2.a:try<1001^500 3.a:try<1001^500 =acquiring "
+	"wake@500 =held until@29698 3.a:late-release!<1000 2.a:release!<1001 "
+	"1.a:release!<1001 =releasing about1 since@0"),
 };
 
 static const struct scripted_row keys[] = {
