@@ -210,6 +210,10 @@ begin_set(const char *with, size_t count)
 	    .noted_at = SCRIPTED_BEGIN,
 	    .same = has_word(with, "same"),
 	    .young = has_word(with, "young"),
+	    .info = has_word(with, "info-denied")    ? "-NOPERM x\r\n"
+		    : has_word(with, "info-loading") ? "-LOADING x\r\n"
+		    : has_word(with, "info-empty")   ? "$1\r\nx\r\n"
+						     : NULL,
 	    .timed = has_word(with, "timed"),
 	    .told = has_word(with, "told")};
 	for (size_t i = 0; i < count; i++) {
@@ -264,7 +268,8 @@ static const struct scripted_row rounds[] = {
 	"1.a:try 2.a:try 3.a:try =acquiring wake@500 =held until@29698 ok "
 	"about2 since@0 no-grant1"),
     ROW("each has its time, and is asked who it is", "timed replicas", "start",
-	"1.a:try<1201^700&1/200 2.a:try<1201^700&1/200 3.a:try<1201^700&1/200 "
+	"1.INFO+<2200^700 1.a:try<1201^700&1/200 2.INFO+<2200^700 "
+	"2.a:try<1201^700&1/200 3.INFO+<2200^700 3.a:try<1201^700&1/200 "
 	"=acquiring wake@700"),
     ROW("silence for a round: withdrawn, and another token after a rest",
 	"told", "start +500 *:granted +100",
@@ -332,7 +337,7 @@ static const struct scripted_row rounds[] = {
 	"about1"),
     ROW("young servers abstain", "young told 1", "start *:granted +100",
 	"1.a:try =acquiring wake@500 1.a:release! wake@100 'no majority of 1 "
-	"servers: not counted S1: up for 0.0 s only, so it abstains "
+	"servers: not counted S1: up for 59.0 s only, so it abstains "
 	"(--min-uptime)' @100 wake@600 wake@300"),
     ROW("another kind is held by the outer run", "nested told facts",
 	"start *:other-kind",
@@ -419,6 +424,23 @@ static const struct scripted_row rounds[] = {
 	"3.a:free wake@600 @600 wake@1100 wake@800 @800 wake@1300 @1100 "
 	"wake@1500 @1500 wake@2000 @2000 wake@2800 @2800 wake@3300 @3300 "
 	"wake@4300 @4300 wake@4800 @4800 wake@5000 @5000 =failed:unavailable"),
+    ROW("  once a connection", "wait timed 2", "start *:busy 1:down +250",
+	"1.INFO+<2000^500 1.a:try<1001^500 2.INFO+<2000^500 2.a:try<1001^500 "
+	"=acquiring wake@500 wake@250 @250 1.INFO+<2250^750 1.a:try<2251^750 "
+	"2.a:try<1251^750 wake@750"),
+    ROW("a server that must not say who it is", "info-denied wait told facts 1",
+	"start 1:granted 1:freed",
+	"1.a:try =acquiring wake@500 1.a:release! 'refused by S1: cannot be "
+	"identified by INFO (+info): NOPERM x' =failed:refused about1"),
+    ROW("  or does not know", "info-empty wait told 1",
+	"start 1:granted 1:freed",
+	"1.a:try =acquiring wake@500 1.a:release! 'refused by S1: cannot be "
+	"identified by INFO (+info): no run_id and no uptime in it' "
+	"=failed:refused"),
+    ROW("  or is busy with itself: once more", "info-loading told 1",
+	"start 1:granted",
+	"1.a:try =acquiring wake@500 1.a:release! wake@100 'no majority of 1 "
+	"servers: not counted S1: it is not identified yet'"),
 };
 
 static const struct scripted_row held[] = {
@@ -512,12 +534,14 @@ static const struct scripted_row releases[] = {
 	"=released:unconfirmed about1 since@0"),
     ROW("those that are not sent have their time", "timed",
 	"start *:granted 3:down release 1:freed 2:freed +500",
-	"1.a:try<1001^500 2.a:try<1001^500 3.a:try<1001^500 =acquiring "
-	"wake@500 =held until@29698 3.a:release!<1001 2.a:release!<1001 "
-	"1.a:release!<1001 =releasing @500 =released:freed"),
+	"1.INFO+<2000^500 1.a:try<1001^500 2.INFO+<2000^500 2.a:try<1001^500 "
+	"3.INFO+<2000^500 3.a:try<1001^500 =acquiring wake@500 =held "
+	"until@29698 3.a:release!<1001 2.a:release!<1001 1.a:release!<1001 "
+	"=releasing @500 =released:freed"),
     ROW("  and that of replicas", "replicas timed",
 	"start *:granted 3:down ended0 release 1:freed 2:freed +699 +1",
-	"1.a:try<1201^700&1/200 2.a:try<1201^700&1/200 3.a:try<1201^700&1/200 "
+	"1.INFO+<2200^700 1.a:try<1201^700&1/200 2.INFO+<2200^700 "
+	"2.a:try<1201^700&1/200 3.INFO+<2200^700 3.a:try<1201^700&1/200 "
 	"=acquiring wake@700 =held until@29698 3.a:release!<1201&1/200 "
 	"2.a:release!<1201&1/200 1.a:release!<1201&1/200 =releasing @700 "
 	"=released:freed"),
@@ -575,9 +599,15 @@ static const struct scripted_row releases[] = {
 	"=released:freed about2 since@0"),
     ROW("a record of the grant comes from another server",
 	"history timed facts", "start 1:granted 2:granted ended0 release",
-	"1.a:try<1001^500 2.a:try<1001^500 3.a:try<1001^500 =acquiring "
-	"wake@500 =held until@29698 3.a:late-release!<1000 2.a:release!<1001 "
+	"1.INFO+<2000^500 1.a:try<1001^500 2.INFO+<2000^500 2.a:try<1001^500 "
+	"3.INFO+<2000^500 3.a:try<1001^500 =acquiring wake@500 =held "
+	"until@29698 3.a:late-release!<1000 2.a:release!<1001 "
 	"1.a:release!<1001 =releasing about1 since@0"),
+    ROW("enough do", "replicas facts",
+	"start *:granted ended0 release 1:few 2:freed 3:freed",
+	"1.a:try 2.a:try 3.a:try =acquiring wake@700 =held until@29698 "
+	"3.a:release! 2.a:release! 1.a:release! =releasing =released:freed "
+	"about1 since@0"),
 };
 
 static const struct scripted_row keys[] = {
@@ -709,9 +739,27 @@ static const struct scripted_row keys[] = {
 	"rlockrun-servers(7))' =failed:refused about3"),
 };
 
+static void
+test_chanceless(void)
+{
+	static const struct set_rule *const rules[] = {&rule_all,
+	    &rule_majority};
+
+	for (size_t i = 0; i < 2; i++) {
+		begin_set("3", 3);
+		set_fini(&set);
+		scripted.chanceless = true;
+		is_int(set_init(&set, &loop, rules[i], configs, 3), -1,
+		    "without randomness there is no set");
+		set_fini(&set);
+		loop_fini(&loop);
+	}
+}
+
 int
 main(void)
 {
+	test_chanceless();
 	PLAY_SETS(rounds);
 	PLAY_SETS(held);
 	PLAY_SETS(releases);

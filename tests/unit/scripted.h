@@ -103,7 +103,9 @@ struct way {
 static struct scripted {
 	int64_t now, noted_at, rests_until;
 	bool full, chanceless, timed, told;
-	bool same, young; /* servers, by INFO: the third is the first */
+	/* Servers, by INFO: the third is the first; in place of the reply. */
+	bool same, young;
+	const char *info;
 	/* As it was told last. */
 	char why[SCRIPTED_WORDS_MAX], cost[SCRIPTED_WORDS_MAX];
 	bool answered;
@@ -222,11 +224,11 @@ from(const struct way *way, const struct command *command)
 	return text;
 }
 
-/* Goes along with a renewal, and does not matter to it. */
+/* Goes along with a try or a renewal, and does not matter to it. */
 static inline bool
 is_companion(const char *name)
 {
-	static const char *const names[] = {"PEXPIRE", "ZRANGE"};
+	static const char *const names[] = {"PEXPIRE", "ZRANGE", "INFO"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (strcmp(names[i], name) == 0)
@@ -322,8 +324,7 @@ __wrap_way_send(struct way *way, const struct command *command)
 
 	if (strcmp(name, "INFO") == 0)
 		answer_info(way, command);
-	if (strcmp(name, "INFO") == 0 ||
-	    (is_companion(name) && !scripted.timed))
+	if (is_companion(name) && !scripted.timed)
 		return 0;
 	if (scripted.full) {
 		scripted.full = false;
@@ -465,11 +466,11 @@ answer_info(const struct way *way, const struct command *command)
 	int length = snprintf(text, sizeof(text),
 	    "run_id:%d\r\nuptime_in_seconds:%d\r\n",
 	    scripted.same && way->server == 3 ? 1 : way->server,
-	    scripted.young ? 1 : 1000);
+	    scripted.young ? 60 : 61);
 	struct value *value;
 
 	snprintf(bytes, sizeof(bytes), "$%d\r\n%s\r\n", length, text);
-	value = value_of(bytes);
+	value = value_of(scripted.info != NULL ? scripted.info : bytes);
 	command->on_reply(command->arg,
 	    &(struct reply){.value = value, .label = way->label});
 	value_free(value);
