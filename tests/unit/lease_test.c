@@ -230,6 +230,21 @@ static const struct scripted_row silence[] = {
 	"vote nested timed", "start -NOPERM_key granted +3150 not-ours plant",
 	"join<1001^500 =acquiring renew<1001^500 =held until@29698 @3150 "
 	"renew!<4150 =lost join<4150^3650 unproven"),
+    ROW("  nor what is no answer", "facts",
+	"start granted +11500 2:nonsense 3:renewed",
+	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
+	"drop until@41198 owes-ours grant:17/17/1700/8/7/3@0/0 answered:1 "
+	"renewed:11500"),
+    ROW("  nor what follows a refused login", "facts",
+	"start granted +11500 2:refused:renewed 3:renewed",
+	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
+	"drop until@41198 owes-ours grant:17/17/1700/8/7/3@0/0 answered:1 "
+	"renewed:11500"),
+    ROW("  nor what a former primary says", "facts",
+	"start granted +11500 moved 2:renewed 3:renewed",
+	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
+	"drop until@41198 owes-ours grant:17/17/1700/8/7/3@0/0 answered:1 "
+	"renewed:11500"),
 };
 
 static const struct scripted_row orders[] = {

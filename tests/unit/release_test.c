@@ -126,10 +126,10 @@ static const struct scripted_row silence[] = {
 	"try<1201&1/200 =acquiring =held until@988 release<1000&1/200 "
 	"=releasing @200 release!<1000&1/200"),
     ROW("a nested run has nothing to leave without helper keys",
-	"nested timed facts", "start -NOPERM_key granted release",
+	"nested timed facts", "start -NOPERM_key granted release +0",
 	"join<1001 =acquiring renew<1001 =held until@29698 =releasing "
-	"owes-ours grant:17//0/0/7/3@0/0 answered:1 no-queue:1 plain:1 "
-	"queued:1"),
+	"=released:left owes-ours grant:17//0/0/7/3@0/0 answered:1 no-queue:1 "
+	"plain:1 queued:1"),
     ROW("after a renewal that was silent: with more patience", "timed facts",
 	"start granted +10500 silent +100 release",
 	"try<1001 =acquiring =held until@29698 @10500 ZRANGE+<40500 "
@@ -196,6 +196,10 @@ static const struct scripted_row renewals[] = {
 	"start granted +11500 2:renewed keep4000 release 3:silent 4:kept",
 	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
 	"until@40198 =releasing drop-again release =released:kept"),
+    ROW("  from then on", "timed", "start granted +12000 release +2000",
+	"try<1001 =acquiring =held until@29698 @10500 ZRANGE+<40500 "
+	"renew!<40500 @11500 renew-again!<13500 @12000 =releasing @14000 "
+	"drop-again release<16001"),
 };
 
 static const struct scripted_row errors[] = {

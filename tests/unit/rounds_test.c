@@ -16,6 +16,7 @@
  *                 `since@10`, when it was acquired; `confirmed`;
  *                 `skip2`, a lock that remembers the end of the wait;
  *                 `no-grant2`, one that does not know of the grant;
+ *                 `former2`, one that names former tokens;
  *                 and why too few replicas have the release */
 #include <stdlib.h>
 
@@ -184,6 +185,8 @@ note_set_facts(void)
 			note("skip%zu", i + 1);
 		if (*set.locks[i].claim.fence == '\0' && set.acquired_at != 0)
 			note("no-grant%zu", i + 1);
+		if (set.locks[i].claim.former_count > 0)
+			note("former%zu", i + 1);
 	}
 }
 
@@ -256,6 +259,7 @@ play_set(const struct scripted_row *row)
 	is_text(scripted.trace, row->trace, row->what);
 	set_fini(&set);
 	loop_fini(&loop);
+	all_is_freed();
 }
 
 #define PLAY_SETS(rows)                                             \
@@ -624,13 +628,13 @@ static const struct scripted_row keys[] = {
 	"1.a:try =acquiring 2.b:try 'no answer from S2' 2.BLPOP ok @700 "
 	"2.b:try =held until@29698 'no answer from S1' about1 since@700"),
     ROW("  the first is renewed meanwhile, and lost: all over again",
-	"keys wait 2 told",
+	"keys wait 2 told facts",
 	"start 1:granted 2:queued +10500 1:not-ours 2:not-ours 1:granted "
 	"2:granted",
 	"1.a:try =acquiring 2.b:try 'no answer from S2' 2.BLPOP ok @10500 "
 	"1.a:renew! 2.drop 2.b:release! lost-early:a 1.c:try 'no answer from "
 	"S1' not-ok 2.d:try 'no answer from S2' =held until@40198 'no answer "
-	"from S1' ok"),
+	"from S1' ok about1 since@10500 former1"),
     ROW("  the first is too old: not before it is renewed",
 	"short keys wait 2 told",
 	"start 1:granted 2:queued stopped700 2:ring 2:granted +0 1:renewed",

@@ -23,6 +23,7 @@
  *   rest500       it hangs up soon: no connection is to be made for so long
  *   plant, behind of a vote: ON_PLANT, ON_BEHIND
  *   full          memory is out for the next command
+ *   moved         the second connection has found a new primary
  *   chanceless    there is no randomness for a token
  *
  * and replies, each to the oldest question that has none, or with `N:` before
@@ -102,7 +103,7 @@ struct way {
 
 static struct scripted {
 	int64_t now, noted_at, rests_until;
-	bool full, chanceless, timed, told;
+	bool full, chanceless, moved, timed, told;
 	/* Servers, by INFO: the third is the first; in place of the reply. */
 	bool same, young;
 	const char *info;
@@ -394,7 +395,7 @@ bool
 __wrap_way_has_moved(const struct way *way, const struct way *from)
 {
 	(void)way, (void)from;
-	return false;
+	return scripted.moved;
 }
 
 void __wrap_way_reject(struct way *way);
@@ -810,6 +811,8 @@ step(struct lock *lock, const char *word)
 		lock_order(lock, ON_BEHIND);
 	else if (strcmp(word, "full") == 0)
 		scripted.full = true;
+	else if (strcmp(word, "moved") == 0)
+		scripted.moved = true;
 	else if (strcmp(word, "chanceless") == 0)
 		scripted.chanceless = true;
 	else
@@ -946,6 +949,14 @@ take_steps(struct lock *lock, const char *steps)
 }
 
 static inline void
+all_is_freed(void)
+{
+	for (size_t i = 0; i < SCRIPTED_WAYS_MAX; i++)
+		if (scripted.ways[i].is_used)
+			ok(false, "  its connections are freed");
+}
+
+static inline void
 play(const struct scripted_row *row)
 {
 	const struct lock_config config = config_with(row->with);
@@ -964,6 +975,7 @@ play(const struct scripted_row *row)
 		is_text(lock.why.text, row->error, "  its error");
 	lock_fini(&lock);
 	loop_fini(&loop);
+	all_is_freed();
 }
 
 #define PLAY(rows)                                                  \
