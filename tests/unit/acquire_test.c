@@ -280,6 +280,18 @@ static const struct scripted_row errors[] = {
 	"'redirected too often, last by S' not-ok @100 try owes-queued "
 	"holder:3 position:1 length:2 queued:1 ticket:5 sent:100 silent:100 "
 	"backoff:200 out:1"),
+    ROW("one that is refused: its release is tried again", "told",
+	"start refused:granted -LOADING_x +100 no:-NOAUTH_x",
+	"try =acquiring release! 'refused by S: NOPERM no permission (permit "
+	"it: s' =releasing @100 release! ZREM ZREM plain-release!"),
+    ROW("  the release is denied", "told",
+	"start refused:granted -NOPERM_x -NOPERM_x",
+	"try =acquiring release! 'refused by S: NOPERM no permission (permit "
+	"it: s' =releasing ZREM ZREM plain-release! =failed:refused"),
+    ROW("  its login is refused, but it has freed the lock", "told",
+	"start refused:granted refused:freed",
+	"try =acquiring release! 'refused by S: NOPERM no permission (permit "
+	"it: s' =releasing =failed:refused"),
 };
 
 static const struct scripted_row others[] = {
@@ -352,6 +364,17 @@ static const struct scripted_row others[] = {
 	"start permanent",
 	"try =acquiring =failed:unavailable silent:0 reply-ms:2000 "
 	"permanent:1"),
+    ROW("WAIT is denied: there is no use in another try", "replicas told",
+	"start wait-denied freed",
+	"try =acquiring release! 'refused by S: --wait-replicas needs WAIT: "
+	"NOPERM' =releasing =failed:refused"),
+    ROW("WAIT fails: once more", "replicas told facts", "start wait-fails +100",
+	"try =acquiring free doubt 'not safe on S: --wait-replicas needs WAIT: "
+	"UNBLO' @100 try owes-maybe queued:1 former:1 sent:100 silent:0 "
+	"reply-ms:2000 backoff:200 out:1"),
+    ROW("a success behind a try without a reply: what that has got is freed",
+	"history once", "start silent +100 not-due",
+	"try =acquiring @100 try release =releasing"),
 };
 
 static const struct scripted_row stops[] = {
@@ -392,6 +415,9 @@ static const struct scripted_row stops[] = {
 	"reset by peer' not-ok =releasing owes-maybe holder:3 position:1 "
 	"length:2 watches:1 queued:1 ticket:5 former:1 silent:0 reply-ms:2000 "
 	"permanent:1"),
+    ROW("stopped after one, in the queue: the place is left all the same",
+	"wait", "start queued ring silent down stop",
+	"try =acquiring BLPOP try release! =releasing"),
 };
 
 int

@@ -245,6 +245,10 @@ static const struct scripted_row silence[] = {
 	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
 	"drop until@41198 owes-ours grant:17/17/1700/8/7/3@0/0 answered:1 "
 	"renewed:11500"),
+    ROW("WAIT is denied: no renewal counts", "replicas told",
+	"start granted +10500 wait-denied",
+	"try =acquiring ok =held until@29698 @10500 renew! drop 'error from S: "
+	"--wait-replicas needs WAIT: NOPERM' not-ok"),
 };
 
 static const struct scripted_row orders[] = {

@@ -59,6 +59,11 @@ static const struct scripted_row answers[] = {
 	"try<1201&1/200 =acquiring =held until@29698 release<1201 =releasing "
 	"=released:freed owes-ours grant:17/17/1700/8/7/3@0/0 answered:1 "
 	"kept:0"),
+    ROW("no word of them is as good as none", "replicas facts",
+	"start granted ended0 release wait-denied",
+	"try =acquiring =held until@29698 release =releasing =released:freed "
+	"owes-ours grant:17/17/1700/8/7/3@0/0 answered:1 unreplicated:1 "
+	"kept:0"),
 };
 
 static const struct scripted_row silence[] = {
@@ -154,6 +159,14 @@ static const struct scripted_row silence[] = {
 	"start granted release +100 stop +299 stop +1",
 	"try<1001 =acquiring =held until@29698 release<1001 =releasing @400 "
 	"free<1400 =released:unconfirmed"),
+    ROW("  when no more is left", "short replicas timed",
+	"start granted ended0 release +899 silent +100",
+	"try<1201&1/200 =acquiring =held until@988 release<1000&1/200 "
+	"=releasing @999 late-release!<1000&1/1"),
+    ROW("  two, if there are", "short replicas timed",
+	"start granted ended0 release +898 silent +100",
+	"try<1201&1/200 =acquiring =held until@988 release<1000&1/200 "
+	"=releasing @998 late-release!<1000&1/2"),
 };
 
 static const struct scripted_row renewals[] = {

@@ -619,9 +619,9 @@ answer_by(struct sent *sent, const char *word)
 	return false;
 }
 
-/* A yes that too few replicas have. */
+/* A yes that too few replicas have, by the reply to WAIT. */
 static inline void
-answer_few(struct sent *sent)
+answer_few(struct sent *sent, const char *acks)
 {
 	const struct answer answer = {.outcome =
 					  sent->tag == ANSWER_TO_RENEWAL
@@ -631,12 +631,13 @@ answer_few(struct sent *sent)
 					      : ANSWER_GRANTED,
 	    .fence = "17"};
 
-	answer_value(sent, &answer, REPLY_VALUE, ":0\r\n");
+	answer_value(sent, &answer, REPLY_VALUE, acks);
 }
 
 /* Others: `silent` it may have been run, or not; `permanent` nor will the next;
  * `again` it has not, and is asked the same once more, `refused-again` by a
- * server that has refused the login; `few` too few replicas;
+ * server that has refused the login; `few` too few replicas,
+ * `wait-denied` and `wait-fails` no word of them;
  * `ring` the doorbell; `nonsense` no answer to that question; `-ERR_text` an
  * error, `no:-ERR_text` the refusal of the login. */
 static inline void
@@ -667,7 +668,11 @@ answer_word(const char *word)
 	else if (strcmp(word, "refused-again") == 0)
 		deliver(sent, &refused_again);
 	else if (strcmp(word, "few") == 0)
-		answer_few(sent);
+		answer_few(sent, ":0\r\n");
+	else if (strcmp(word, "wait-denied") == 0)
+		answer_few(sent, "-NOPERM WAIT\r\n");
+	else if (strcmp(word, "wait-fails") == 0)
+		answer_few(sent, "-UNBLOCKED by a failover\r\n");
 	else if (strcmp(word, "ring") == 0 || strcmp(word, "nonsense") == 0)
 		answer_value(sent, *word == 'r' ? &ring : NULL, REPLY_VALUE,
 		    NULL);
