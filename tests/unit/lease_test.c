@@ -339,6 +339,10 @@ static const struct scripted_row errors[] = {
 	"start granted +10500 refused:not-ours up +100 renewed",
 	"try =acquiring =held until@29698 @10500 renew! drop @10600 renew! "
 	"until@40298 owes-ours answered:1 renewed:10600"),
+    ROW("no primary on the second connection: neither is used any more", "",
+	"start granted +11500 2:silent 3:-READONLY_x",
+	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
+	"drop drop-again drop"),
 };
 
 static void

@@ -368,6 +368,15 @@ test_rest(void)
 	claim.former_count = 1;
 	is_release(&claim, done, NOT_QUEUED GRANT "- - - - - - " FORMER,
 	    "one with a former token");
+	for (int i = 1; i < CLAIM_FORMER_MAX; i++)
+		strcpy(claim.former[i], FORMER);
+	claim.former_count = CLAIM_FORMER_MAX;
+	is_release(&claim, done,
+	    NOT_QUEUED GRANT "- - - - - - " FORMER " " FORMER " " FORMER
+			     " " FORMER " " FORMER " " FORMER " " FORMER
+			     " " FORMER,
+	    "  with as many as are known");
+	claim.former_count = 1;
 	end = (struct request_end){.is_skip = true,
 	    .run = {.status = REQUEST_NO_JOB}};
 	claim.fence[0] = '\0';

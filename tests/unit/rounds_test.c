@@ -544,6 +544,13 @@ static const struct scripted_row releases[] = {
 	"*:granted ended0 release 1:few 2:freed 3:freed",
 	"=held until@29698 3.a:release! 2.a:release! 1.a:release! =releasing "
 	"=released:freed about1 since@0"),
+    ROW("one that is away is not waited for if its grant is not known", "",
+	"1:granted 2:granted 3:silent 3:down release 1:freed 2:freed",
+	"=held until@29698 3.a:release! 2.a:release! 1.a:release! =releasing "
+	"=released:freed"),
+    ROW("  it is if it had granted it", "",
+	"*:granted 3:down release 1:freed 2:freed",
+	"=held until@29698 3.a:release! 2.a:release! 1.a:release! =releasing"),
 };
 
 static const struct scripted_row keys[] = {
