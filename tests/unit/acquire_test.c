@@ -289,6 +289,9 @@ static const struct scripted_row errors[] = {
 	"start refused:granted refused:freed",
 	"try =acquiring release! 'refused by S: NOPERM no permission (permit "
 	"it: s' =releasing =failed:refused"),
+    ROW("a try after an error may come a fifth earlier", "low",
+	"start -LOADING_data +80 -BUSY_script +160",
+	"try =acquiring @80 try @240 try"),
 };
 
 static const struct scripted_row others[] = {

@@ -64,6 +64,10 @@ static const struct scripted_row renewals[] = {
 	"start +125 granted +500",
 	"try =acquiring @125 ok =held until@988 @349 renew! @599 renew-again! "
 	"'no answer from S: Connection timed out' not-ok"),
+    ROW("a renewal may come a twentieth earlier or later", "low",
+	"start granted +9500 renewed +9500",
+	"try =acquiring =held until@29698 @9500 renew! until@39198 @19000 "
+	"renew!"),
 };
 
 static const struct scripted_row silence[] = {

@@ -217,6 +217,7 @@ begin_set(const char *with, size_t count)
 		    : has_word(with, "info-loading") ? "-LOADING x\r\n"
 		    : has_word(with, "info-empty")   ? "$1\r\nx\r\n"
 						     : NULL,
+	    .low = has_word(with, "low"),
 	    .timed = has_word(with, "timed"),
 	    .told = has_word(with, "told")};
 	for (size_t i = 0; i < count; i++) {
@@ -409,6 +410,10 @@ static const struct scripted_row rounds[] = {
 	"1:granted",
 	"1.a:release! wake@100 'no majority of 1 servers: not counted S1: it "
 	"is not identified yet'"),
+    ROW("errors of a majority: a fifth earlier", "low 2",
+	"*:-LOADING_x +80 *:-LOADING_x +160",
+	"wake@80 @80 1.a:try 2.a:try wake@580 wake@240 @240 1.a:try 2.a:try "
+	"wake@740"),
 };
 
 static const struct scripted_row held[] = {

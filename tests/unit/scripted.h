@@ -4,8 +4,8 @@
  * step, is a row of a table.
  *
  * Stands in for the connections, as redis/way.h has them, for clock_now, for
- * answer_read and for chance, which always falls on the upper end: see SCRIPTED
- * in tests/tests.mk.
+ * answer_read and for chance, which always falls on the upper end, or with
+ * `low` on the lower one: see SCRIPTED in tests/tests.mk.
  *
  * The words of a script:
  *
@@ -103,7 +103,7 @@ struct way {
 
 static struct scripted {
 	int64_t now, noted_at, rests_until;
-	bool full, chanceless, moved, timed, told;
+	bool full, chanceless, low, moved, timed, told;
 	/* Servers, by INFO: the third is the first; in place of the reply. */
 	bool same, young;
 	const char *info;
@@ -269,8 +269,7 @@ int64_t __wrap_dice_between(int64_t low, int64_t high);
 int64_t
 __wrap_dice_between(int64_t low, int64_t high)
 {
-	(void)low;
-	return high;
+	return scripted.low ? low : high;
 }
 
 int __real_dice_fill(void *bytes, size_t size);
@@ -938,6 +937,7 @@ begin(struct lock *lock, struct loop *loop, const struct lock_config *config,
 	scripted = (struct scripted){.now = SCRIPTED_BEGIN,
 	    .noted_at = SCRIPTED_BEGIN,
 	    .ways[0].is_up = !has_word(with, "down"),
+	    .low = has_word(with, "low"),
 	    .timed = has_word(with, "timed"),
 	    .told = has_word(with, "told"),
 	    .why = "no answer from S"};
