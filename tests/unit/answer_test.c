@@ -3,6 +3,7 @@
 #include "lock/answer.h"
 
 #include "lines.h"
+#include "redis/cursor.h"
 
 #define MAX_NUMBER "9223372036854775807"
 #define MAX ":" MAX_NUMBER "\r\n"
@@ -464,6 +465,18 @@ test_waiters(void)
 	freeReplyObject(reply);
 }
 
+static void
+test_no_waiter(void)
+{
+	char name[WAITER_SIZE] = WAITER;
+	void *reply = array("+garbage");
+	struct cursor cursor = cursor_of(reply);
+
+	ok(!answer_waiter(&cursor, name), "garbage is no waiter's name");
+	is_text(name, "", "  nor is what was there");
+	freeReplyObject(reply);
+}
+
 /* Who has a name that is too long for a doorbell polls. */
 static void
 test_long_waiters(void)
@@ -602,6 +615,7 @@ main(void)
 	test_renewals();
 	test_release();
 	test_waiters();
+	test_no_waiter();
 	test_long_waiters();
 	test_next();
 	test_values();
