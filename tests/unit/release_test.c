@@ -155,6 +155,14 @@ static const struct scripted_row silence[] = {
 	"start granted ended0 release +898 silent +100",
 	"try<1201&1/200 =acquiring =held until@988 release<1000&1/200 "
 	"=releasing @998 late-release!<1000&1/2"),
+    ROW("withdrawn while replicas are waited for: on a fresh connection",
+	"replicas", "start granted +10500 stop",
+	"try =acquiring =held until@29698 @10500 renew! drop free+ release! "
+	"=releasing"),
+    ROW("  on one that is fresh already", "replicas",
+	"start granted +11700 stop",
+	"try =acquiring =held until@29698 @10500 renew! @11700 renew-again! "
+	"free+ =releasing"),
 };
 
 static const struct scripted_row renewals[] = {
@@ -380,6 +388,15 @@ static const struct scripted_row stopped[] = {
 	"start granted stopped1100 release not-ours",
 	"try =acquiring =held until@988 @1100 release =releasing "
 	"=released:not-held"),
+    ROW("at the very end of the lease it is late, and no loss",
+	"history short facts",
+	"start granted stopped988 ended0 release not-ours",
+	"try =acquiring =held until@988 @988 late-release =releasing "
+	"late-release owes-ours answered:1 kept:988"),
+    ROW("  a moment before it is in time, and lost", "history short facts",
+	"start granted stopped987 ended0 release not-ours",
+	"try =acquiring =held until@988 @987 release =releasing "
+	"=released:was-lost owes-ours answered:1 was-lost:1 kept:987"),
 };
 
 int
