@@ -209,6 +209,10 @@ static const struct scripted_row renewals[] = {
 	"try<1001 =acquiring =held until@29698 @10500 ZRANGE+<40500 "
 	"renew!<40500 @11500 renew-again!<13500 @12000 =releasing @14000 "
 	"drop-again release<16001"),
+    ROW("one that is not kept any more waits for the first", "",
+	"start granted +11500 keep0 release 2:renewed",
+	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
+	"=releasing drop-again release until@40198"),
 };
 
 static const struct scripted_row errors[] = {

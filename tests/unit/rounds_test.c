@@ -263,6 +263,8 @@ play_set(const struct scripted_row *row)
 		note_set_facts();
 	is_text(scripted.trace, row->trace, row->what);
 	set_fini(&set);
+	if (loop.timers != NULL)
+		ok(false, "  no timer is left");
 	loop_fini(&loop);
 	all_is_freed();
 }
@@ -274,8 +276,8 @@ play_set(const struct scripted_row *row)
 static const struct scripted_row rounds[] = {
     ROW("a majority grants it, others are not waited for", "told facts",
 	"2:granted 3:granted", "=held until@29698 ok about2 since@0 no-grant1"),
-    ROW("each has its time, and is asked who it is", "timed replicas begins",
-	"",
+    ROW("each has its time, and is asked who it is",
+	"timed told replicas begins", "",
 	"1.INFO+<2200^700 1.a:try<1201^700&1/200 2.INFO+<2200^700 "
 	"2.a:try<1201^700&1/200 3.INFO+<2200^700 3.a:try<1201^700&1/200 "
 	"=acquiring wake@700"),
