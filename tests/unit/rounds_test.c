@@ -215,7 +215,7 @@ begin_set(const char *with, size_t count)
 	    .young = has_word(with, "young"),
 	    .info = has_word(with, "info-denied")    ? "-NOPERM x\r\n"
 		    : has_word(with, "info-loading") ? "-LOADING x\r\n"
-		    : has_word(with, "info-empty")   ? "$1\r\nx\r\n"
+		    : has_word(with, "info-half")    ? "$10\r\nrun_id:7\r\n\r\n"
 						     : NULL,
 	    .low = has_word(with, "low"),
 	    .timed = has_word(with, "timed"),
@@ -405,7 +405,7 @@ static const struct scripted_row rounds[] = {
 	"1:granted 1:freed",
 	"1.a:release! 'refused by S1: cannot be identified by INFO (+info): "
 	"NOPERM x' =failed:refused about1"),
-    ROW("  or does not know", "info-empty wait told 1", "1:granted 1:freed",
+    ROW("  or does not know", "info-half wait told 1", "1:granted 1:freed",
 	"1.a:release! 'refused by S1: cannot be identified by INFO (+info): no "
 	"run_id and no uptime in it' =failed:refused"),
     ROW("  or is busy with itself: once more", "info-loading told 1",
