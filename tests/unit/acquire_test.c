@@ -349,7 +349,7 @@ static const struct scripted_row others[] = {
 	"try =acquiring @20000 =held until@29698 renew!"),
     ROW("  given up: the release follows", "vote timed facts",
 	"start behind granted",
-	"try<1001^500 =acquiring free<1000 =released:not-held owes-maybe "
+	"try<1500^500 =acquiring free<1000 =released:not-held owes-maybe "
 	"queued:1 silent:0"),
     ROW("  also on a connection that is being made", "vote down facts",
 	"start behind",
@@ -359,7 +359,7 @@ static const struct scripted_row others[] = {
 	"try =acquiring =failed:unavailable try =acquiring =held until@29698 "
 	"owes-ours grant:/17/1700/8/7/3@0/0 answered:1 queued:1"),
     ROW("  its answer counts when replicas have had their time",
-	"vote replicas timed", "start", "try<1201^700&1/200 =acquiring"),
+	"vote replicas timed", "start", "try<1700^700&1/200 =acquiring"),
     ROW("  no answer, nor will there be the next time", "vote down facts",
 	"start permanent",
 	"try =acquiring =failed:unavailable silent:0 reply-ms:2000 "

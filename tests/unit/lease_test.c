@@ -149,7 +149,7 @@ static const struct scripted_row silence[] = {
 	"owes-ours answered:1 renewed:10600"),
     ROW("a vote is asked for again when its time is over", "vote timed facts",
 	"start granted +3150 +1000 silent +100 renewed",
-	"try<1001^500 =acquiring =held until@29698 @3150 ZRANGE+<4150 "
+	"try<1500^500 =acquiring =held until@29698 @3150 ZRANGE+<4150 "
 	"renew!<4150 @4250 ZRANGE+<6250 renew!<6250 until@33948 owes-ours "
 	"grant:/17/1700/8/7/3@0/0 answered:1 renewed:4250"),
     ROW("  the next one comes as with one server", "vote facts",
@@ -164,7 +164,7 @@ static const struct scripted_row silence[] = {
     ROW("a vote that is lost is planted, and proves nothing",
 	"vote timed told facts",
 	"start granted +3150 not-ours plant granted +10500 renewed",
-	"try<1001^500 =acquiring ok =held until@29698 @3150 ZRANGE+<4150 "
+	"try<1500^500 =acquiring ok =held until@29698 @3150 ZRANGE+<4150 "
 	"renew!<4150 'its key was taken away or has expired' =lost "
 	"try<4150^3650 unproven =held @13650 ZRANGE+<14650 renew!<14650 "
 	"until@43348 owes-ours grant:/17/1700/8/7/3@3150/0 answered:1 "
@@ -188,7 +188,7 @@ static const struct scripted_row silence[] = {
 	"sent:3150 repeats:1 was-lost:1"),
     ROW("  also one that was never held", "vote timed facts",
 	"start busy plant granted +10500 renewed",
-	"try<1001^500 =acquiring =failed:busy try<1000^500 =held @10500 "
+	"try<1500^500 =acquiring =failed:busy try<1000^500 =held @10500 "
 	"ZRANGE+<11500 renew!<11500 until@40198 owes-ours "
 	"grant:/17/1700/8/0/0@0/-1000000 answered:1 holder:3 length:2 "
 	"renewed:10500"),
@@ -207,13 +207,13 @@ static const struct scripted_row silence[] = {
 	"grant:/17/1700/8/7/3@0/0 answered:1 away:1 was-lost:1"),
     ROW("  is planted again and again", "vote timed facts",
 	"start granted down +3150 not-ours plant up +100 silent +1000",
-	"try<1001^500 =acquiring =held until@29698 @3150 ZRANGE+<4150 "
+	"try<1500^500 =acquiring =held until@29698 @3150 ZRANGE+<4150 "
 	"renew!<4150 =lost try<4150^3650 unproven @3450 try<4450^3950 @4250 "
 	"owes-maybe grant:/17/1700/8/7/3@0/0 answered:1 sent:3450 backoff:1000 "
 	"out:1 away:1 was-lost:1"),
     ROW("  a plant that is late is not waited for", "vote timed facts",
 	"start granted +3150 not-ours plant +1000 silent plant -LOADING_x",
-	"try<1001^500 =acquiring =held until@29698 @3150 ZRANGE+<4150 "
+	"try<1500^500 =acquiring =held until@29698 @3150 ZRANGE+<4150 "
 	"renew!<4150 =lost try<4150^3650 unproven @4150 try<5150^4650 "
 	"owes-maybe grant:/17/1700/8/7/3@0/0 answered:1 sent:4150 was-lost:1"),
     ROW("  memory is out for it", "vote facts",
@@ -225,7 +225,7 @@ static const struct scripted_row silence[] = {
 	"length:2"),
     ROW("  what was denied to a nested run may be permitted by now",
 	"vote nested timed", "start -NOPERM_key granted +3150 not-ours plant",
-	"join<1001^500 =acquiring renew<1001^500 =held until@29698 @3150 "
+	"join<1500^500 =acquiring renew<1500^500 =held until@29698 @3150 "
 	"renew!<4150 =lost join<4150^3650 unproven"),
     ROW("  nor what is no answer", "facts",
 	"start granted +11500 2:nonsense 3:renewed",

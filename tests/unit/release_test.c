@@ -95,10 +95,10 @@ static const struct scripted_row silence[] = {
 	"patience:2000"),
     ROW("that of a vote goes as a whole, and is not sent twice", "vote timed",
 	"start granted release +1000",
-	"try<1001^500 =acquiring =held until@29698 release!<1001 =releasing"),
+	"try<1500^500 =acquiring =held until@29698 release!<1001 =releasing"),
     ROW("a vote that was planted without a reply: released behind it",
 	"vote timed facts", "start busy plant release freed freed",
-	"try<1001^500 =acquiring =failed:busy try<1000^500 release!<1000 "
+	"try<1500^500 =acquiring =failed:busy try<1000^500 release!<1000 "
 	"=releasing =failed:busy owes-maybe answered:1 holder:3 length:2 "
 	"queued:1 kept:0"),
     ROW("a vote that was planted: released as if it had been granted", "vote",
@@ -130,12 +130,12 @@ static const struct scripted_row silence[] = {
 	"=releasing owes-ours patience:2000"),
     ROW("a vote is withdrawn in the middle of one", "vote timed facts",
 	"start granted +3150 stop",
-	"try<1001^500 =acquiring =held until@29698 @3150 ZRANGE+<4150 "
+	"try<1500^500 =acquiring =held until@29698 @3150 ZRANGE+<4150 "
 	"renew!<4150 free+<4150 release!<3450 =releasing owes-maybe "
 	"grant:/17/1700/8/7/3@0/0 answered:1"),
     ROW("a vote is given up behind it", "vote timed facts",
 	"start granted +3150 behind",
-	"try<1001^500 =acquiring =held until@29698 @3150 ZRANGE+<4150 "
+	"try<1500^500 =acquiring =held until@29698 @3150 ZRANGE+<4150 "
 	"renew!<4150 free<4150 =released:not-held owes-maybe "
 	"grant:/17/1700/8/7/3@0/0 answered:1"),
     ROW("why there is no connection is told", "down told facts",

@@ -278,8 +278,8 @@ static const struct scripted_row rounds[] = {
 	"2:granted 3:granted", "=held until@29698 ok about2 since@0 no-grant1"),
     ROW("each has its time, and is asked who it is",
 	"timed told replicas begins", "",
-	"1.INFO+<2200^700 1.a:try<1201^700&1/200 2.INFO+<2200^700 "
-	"2.a:try<1201^700&1/200 3.INFO+<2200^700 3.a:try<1201^700&1/200 "
+	"1.INFO+<2200^700 1.a:try<1700^700&1/200 2.INFO+<2200^700 "
+	"2.a:try<1700^700&1/200 3.INFO+<2200^700 3.a:try<1700^700&1/200 "
 	"=acquiring wake@700"),
     ROW("silence for a round: withdrawn, and another token after a rest",
 	"told", "+500 *:granted +100",
@@ -398,9 +398,9 @@ static const struct scripted_row rounds[] = {
 	"=failed:unavailable"),
     ROW("a server is asked who it is once a connection", "wait timed 2 begins",
 	"*:busy 1:down +250",
-	"1.INFO+<2000^500 1.a:try<1001^500 2.INFO+<2000^500 2.a:try<1001^500 "
-	"=acquiring wake@500 wake@250 @250 1.INFO+<2250^750 1.a:try<2251^750 "
-	"2.a:try<1251^750 wake@750"),
+	"1.INFO+<2000^500 1.a:try<1500^500 2.INFO+<2000^500 2.a:try<1500^500 "
+	"=acquiring wake@500 wake@250 @250 1.INFO+<2250^750 1.a:try<2750^750 "
+	"2.a:try<1750^750 wake@750"),
     ROW("a server that must not say who it is", "info-denied wait told facts 1",
 	"1:granted 1:freed",
 	"1.a:release! 'refused by S1: cannot be identified by INFO (+info): "
@@ -490,14 +490,14 @@ static const struct scripted_row releases[] = {
 	"1.a:release! @10000 ok =released:unconfirmed about1 since@0"),
     ROW("those that are not sent have their time", "timed begins",
 	"*:granted 3:down release 1:freed 2:freed +500",
-	"1.INFO+<2000^500 1.a:try<1001^500 2.INFO+<2000^500 2.a:try<1001^500 "
-	"3.INFO+<2000^500 3.a:try<1001^500 =acquiring wake@500 =held "
+	"1.INFO+<2000^500 1.a:try<1500^500 2.INFO+<2000^500 2.a:try<1500^500 "
+	"3.INFO+<2000^500 3.a:try<1500^500 =acquiring wake@500 =held "
 	"until@29698 3.a:release!<1001 2.a:release!<1001 1.a:release!<1001 "
 	"=releasing @500 =released:freed"),
     ROW("  and that of replicas", "replicas timed begins",
 	"*:granted 3:down ended0 release 1:freed 2:freed +699 +1",
-	"1.INFO+<2200^700 1.a:try<1201^700&1/200 2.INFO+<2200^700 "
-	"2.a:try<1201^700&1/200 3.INFO+<2200^700 3.a:try<1201^700&1/200 "
+	"1.INFO+<2200^700 1.a:try<1700^700&1/200 2.INFO+<2200^700 "
+	"2.a:try<1700^700&1/200 3.INFO+<2200^700 3.a:try<1700^700&1/200 "
 	"=acquiring wake@700 =held until@29698 3.a:release!<1201&1/200 "
 	"2.a:release!<1201&1/200 1.a:release!<1201&1/200 =releasing @700 "
 	"=released:freed"),
@@ -543,8 +543,8 @@ static const struct scripted_row releases[] = {
 	"@500 =released:freed about2 since@0"),
     ROW("a record of the grant comes from another server",
 	"history timed facts begins", "1:granted 2:granted ended0 release",
-	"1.INFO+<2000^500 1.a:try<1001^500 2.INFO+<2000^500 2.a:try<1001^500 "
-	"3.INFO+<2000^500 3.a:try<1001^500 =acquiring wake@500 =held "
+	"1.INFO+<2000^500 1.a:try<1500^500 2.INFO+<2000^500 2.a:try<1500^500 "
+	"3.INFO+<2000^500 3.a:try<1500^500 =acquiring wake@500 =held "
 	"until@29698 3.a:late-release!<1000 2.a:release!<1001 "
 	"1.a:release!<1001 =releasing about1 since@0"),
     ROW("enough do", "replicas facts",
