@@ -29,10 +29,12 @@ BENCH := $(B)/bench/pair $(B)/bench/stamp
 HELPERS := $(B)/helpers/ask $(B)/helpers/job
 
 # In place of these, a lock is moved by a script: tests/unit/scripted.h.
-SCRIPTED := $(patsubst %,$(B)/tests/unit/%_test,acquire errors lease lock release)
-SCRIPTED_WRAPS := clock_now answer_read dice_between $(addprefix way_,new free send drop \
+SCRIPTED := $(patsubst %,$(B)/tests/unit/%_test,acquire errors lease lock release \
+	rounds)
+SCRIPTED_WRAPS := clock_now answer_read dice_between dice_fill $(addprefix way_,new free send drop \
 	doubt reject is_up rests_until has_moved label error)
 $(SCRIPTED): ALL_LDFLAGS += $(SCRIPTED_WRAPS:%=-Wl,--wrap=%)
+$(B)/tests/unit/queue_test: ALL_LDFLAGS += -Wl,--wrap=dice_between
 TABLES_TEST := $(B)/tests/unit/tables_test
 PLAYED := $(PLAYED_TESTS:%=$(B)/tests/unit/%_test)
 $(filter-out $(PLAYED),$(UNIT)) $(FUZZ): %: %.o $(filter-out $(B)/src/app/main.o,$(OBJ))

@@ -17,22 +17,22 @@ static const struct state {
 	unsigned hears;
 	lock_sender *send;
 } states[LOCK_STATES] = {
-    [AT_IDLE] = {LOCK_IDLE, 0, NULL},
+    [AT_IDLE] = {.phase = LOCK_IDLE},
     [AT_TRY] = {LOCK_ACQUIRING, TRIES, acquire_send_try},
     [AT_BELL] = {LOCK_ACQUIRING, BIT(ANSWER_TO_BELL), bell_send},
-    [AT_REST] = {LOCK_ACQUIRING, 0, NULL},
-    [AT_HELD] = {LOCK_HELD, 0, NULL},
+    [AT_REST] = {.phase = LOCK_ACQUIRING},
+    [AT_HELD] = {.phase = LOCK_HELD},
     [AT_RENEW] = {LOCK_HELD, BIT(ANSWER_TO_RENEWAL), lease_send_renewal},
     [AT_TWICE] = {LOCK_HELD, BIT(ANSWER_TO_RENEWAL), lease_send_beside},
-    [AT_LOST] = {LOCK_LOST, 0, NULL},
+    [AT_LOST] = {.phase = LOCK_LOST},
     [AT_PLANT] = {LOCK_LOST, TRIES, vote_send_plant},
     [AT_AWAIT] = {LOCK_RELEASING, BIT(ANSWER_TO_RENEWAL), release_await},
     [AT_FREE] = {LOCK_RELEASING, RELEASES, release_send},
-    [AT_PAUSE] = {LOCK_RELEASING, 0, NULL},
+    [AT_PAUSE] = {.phase = LOCK_RELEASING},
     [AT_RECORD] = {LOCK_RELEASING, BIT(ANSWER_TO_RECORD), release_send_record},
-    [AT_LATER] = {LOCK_RELEASING, 0, NULL},
-    [AT_DONE] = {LOCK_RELEASED, 0, NULL},
-    [AT_FAILED] = {LOCK_FAILED, 0, NULL},
+    [AT_LATER] = {.phase = LOCK_RELEASING},
+    [AT_DONE] = {.phase = LOCK_RELEASED},
+    [AT_FAILED] = {.phase = LOCK_FAILED},
 };
 
 /* The whole machine. A pair without a cell does not matter. */

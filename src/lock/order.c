@@ -14,7 +14,8 @@ ask_for_order(struct lock *lock)
 				 clock_now() + REPLY_MS) == 0;
 }
 
-/* Ignores an order for another holder, and a value that is no order. */
+/* Ignores an order for another holder; a reply that is none has no token. Who
+ * is ordered is not asked again. */
 void
 order_note(struct lock *lock, const struct lock_reply *heard)
 {
@@ -27,8 +28,7 @@ order_note(struct lock *lock, const struct lock_reply *heard)
 	} else if (heard->verdict == VERDICT_AGAIN) {
 		contact_note_trouble(lock, heard);
 	}
-	if (heard->answer.outcome == ANSWER_NONE || lock->order.ordered ||
-	    strcmp(heard->answer.ordered, lock->claim.token) != 0)
+	if (strcmp(heard->answer.ordered, lock->claim.token) != 0)
 		return;
 	lock->order.by = heard->answer.by;
 	lock->order.ordered = true;

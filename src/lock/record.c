@@ -143,7 +143,7 @@ void
 record_read(struct record_words *words, struct holder *holder, char *command,
     size_t size)
 {
-	char how[16], none[1];
+	char how[16];
 	int64_t number;
 
 	record_word(words, how, sizeof(how));
@@ -160,8 +160,8 @@ record_read(struct record_words *words, struct holder *holder, char *command,
 	read_name(words, holder->host, sizeof(holder->host));
 	read_name(words, holder->user, sizeof(holder->user));
 	record_word(words, holder->label, sizeof(holder->label));
-	record_word(words, command != NULL ? command : none,
-	    command != NULL ? size : sizeof(none));
+	record_word(words, command != NULL ? command : how,
+	    command != NULL ? size : sizeof(how));
 }
 
 bool

@@ -280,7 +280,7 @@ static void
 add_rest(struct request *request, const struct claim *claim,
     const struct request_end *end)
 {
-	static const char modes[2][2][3] = {{"", "1"}, {"0", "01"}};
+	static const char modes[][2][3] = {{"", "1"}, {"0", "01"}};
 	const char *id = claim->config->once_id;
 
 	ADD(request, number_if(request, end->keep_ms > 0, end->keep_ms),

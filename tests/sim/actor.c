@@ -7,6 +7,7 @@
 
 #include "guarded.h"
 #include "network.h"
+#include "oracle.h"
 
 enum { STACK = 256 * 1024 };
 /* What clock_now shows when a history begins: a machine that has been up for a
@@ -126,6 +127,7 @@ actor_exit(int status)
 	self->status = status;
 	self->state = ACTOR_ENDED;
 	self->ended_at = world.now;
+	oracle_on_ended(self);
 	network_close_all_of(self);
 	world_trace("%s: exits with %d", self->name, status);
 	if (self->outer != NULL)

@@ -182,6 +182,50 @@ check_left(struct node *node)
 		world_find("nothing is left", "on %s: %s", node->name, reply);
 }
 
+static bool
+is_queued(const struct actor *actor, const char *key)
+{
+	const char *queue = world_format("{%s}:rlk:q", key);
+	const char *host = world_format("@%s\r\n", actor->name);
+
+	for (int i = 0; i < node_count(); i++) {
+		if (node_number(i)->is_sentinel ||
+		    node_number(i)->primary != NULL)
+			continue;
+		const char *reply = node_execute(node_number(i),
+		    (const char *const[]){"ZRANGE", queue, "0", "-1", NULL});
+		if (strstr(reply, host) != NULL)
+			return true;
+	}
+	return false;
+}
+
+/* Who has ended waits for nothing, and whose lock was released has none: others
+ * would have to wait until it counts as dead. The release of a minority may be
+ * on its way. */
+static void
+check_gone(const struct actor *actor)
+{
+	const char *token = actor->guarded != NULL ? actor->guarded->token : "";
+	int most = known_has_majority() ? node_count() / 2 : 0;
+
+	if (!world.calm || actor->opts == NULL || !actor_is_run(actor))
+		return;
+	for (size_t i = 0; i < actor->opts->key_count; i++) {
+		const char *key = actor->opts->keys[i].key;
+
+		if (is_queued(actor, key))
+			world_find("who leaves is gone",
+			    "%s has ended, and is queued for %s", actor->name,
+			    key);
+		if (*token != '\0' && actor->is_released && !actor->is_left &&
+		    actor->opts->min_hold_ms == 0 && actor->outer == NULL &&
+		    count_holding(key, token) > most)
+			world_find("who leaves is gone",
+			    "%s has ended, and holds %s", actor->name, key);
+	}
+}
+
 /* --- where they are asked ---- */
 
 /* They end with the run; what is asked of them here does not. */
@@ -269,6 +313,12 @@ oracle_on_job_ended(struct actor *actor)
 	}
 	check_lease(actor);
 	policies_on_job_ended(actor);
+}
+
+void
+oracle_on_ended(const struct actor *actor)
+{
+	check_gone(actor);
 }
 
 void

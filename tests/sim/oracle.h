@@ -25,6 +25,8 @@ void oracle_on_job_started(struct actor *actor);
  * and a little longer. */
 void oracle_on_renewed(struct actor *actor, int64_t deadline);
 void oracle_on_job_ended(struct actor *actor);
+/* The process has ended by itself. */
+void oracle_on_ended(const struct actor *actor);
 /* lives: the job was told to end, and something of it lives. */
 void oracle_on_dismissed(struct actor *actor, bool lives);
 

@@ -3,6 +3,7 @@
 #include "lock/answer.h"
 
 #include "lines.h"
+#include "redis/cursor.h"
 
 #define MAX_NUMBER "9223372036854775807"
 #define MAX ":" MAX_NUMBER "\r\n"
@@ -23,6 +24,8 @@ static const struct {
     {GRANT ENTRY "\n+" WAITER "\n+" WAITER "\n+garbage", true, false},
     {GRANT "+strange\n+garbage", true, false},
     {"1\n+\n0\n0\n0\n+\n+", true, false},
+    {"1\n+0\n0\n0\n0\n+\n+", true, false},
+    {"1\n+-1\n0\n0\n0\n+\n+", false, false},
     {"1\n+9007199254740991\n9007199254740991\n3155760000000\n"
      "315619200000\n+\n+",
 	true, false},
@@ -73,6 +76,13 @@ static const struct {
     {"0\n0\n0\n0\n+\n1\n+\n0\n" NOW "\n+", true, false},
     {"0\n3155760000000\n-1\n0\n+\n0\n+s\n2\n" NOW "\n+", true, false},
     {"0\n3155760000001\n-1\n0\n+\n0\n+s\n2\n" NOW "\n+", false, false},
+    {"0\n0\n1099511627776\n1099511627776\n+0\n0\n+s\n1099511627776\n0\n+", true,
+	false},
+    {"0\n0\n1099511627777\n0\n+\n0\n+s\n2\n" NOW "\n+", false, false},
+    {"0\n0\n0\n1099511627777\n+\n0\n+s\n2\n" NOW "\n+", false, false},
+    {"0\n0\n0\n0\n+\n0\n+s\n1099511627777\n" NOW "\n+", false, false},
+    {"0\n0\n-1\n0\n+\n0\n+x\n1\n9007199254740991\n+", true, false},
+    {"0\n0\n-1\n0\n+\n0\n+x\n1\n9007199254740992\n+", false, false},
     {"0\n-2\n-1\n0\n+\n0\n+s\n2\n" NOW "\n+", false, false},
     {"0\n0\n-2\n0\n+\n0\n+s\n2\n" NOW "\n+", false, false},
     {"0\n0\n-1\n-1\n+\n0\n+s\n2\n" NOW "\n+", false, false},
@@ -366,6 +376,8 @@ static const struct {
     {"1\n0\n0\n+" WAITER, ANSWER_FREED},
     {"2\n1\n0\n+", ANSWER_LEFT},
     {"3\n0\n5000\n+garbage", ANSWER_KEPT},
+    {"3\n0\n3155760000000\n+", ANSWER_KEPT},
+    {"3\n0\n3155760000001\n+", -1},
     {"3\n0\n-1\n+", -1},
     {"3\n0\n" MAX_NUMBER "\n+", -1},
     {"4\n0\n0\n+", -1},
@@ -453,6 +465,18 @@ test_waiters(void)
 	freeReplyObject(reply);
 }
 
+static void
+test_no_waiter(void)
+{
+	char name[WAITER_SIZE] = WAITER;
+	void *reply = array("+garbage");
+	struct cursor cursor = cursor_of(reply);
+
+	ok(!answer_waiter(&cursor, name), "garbage is no waiter's name");
+	is_text(name, "", "  nor is what was there");
+	freeReplyObject(reply);
+}
+
 /* Who has a name that is too long for a doorbell polls. */
 static void
 test_long_waiters(void)
@@ -526,7 +550,8 @@ test_replicas(void)
 	static const struct {
 		const char *wire;
 		int count;
-	} acks[] = {{":0\r\n", 0}, {":3\r\n", 3}, {":-1\r\n", 0}, {MAX, 0},
+	} acks[] = {{":0\r\n", 0}, {":1\r\n", 1}, {":3\r\n", 3}, {":-1\r\n", 0},
+	    {":2147483647\r\n", INT32_MAX}, {":2147483648\r\n", 0}, {MAX, 0},
 	    {"+OK\r\n", 0}, {"-ERR x\r\n", 0}};
 
 	for (size_t i = 0; i < sizeof(acks) / sizeof(*acks); i++) {
@@ -536,9 +561,47 @@ test_replicas(void)
 	}
 }
 
+static void
+test_lacks_replicas(void)
+{
+	static const struct {
+		const char *wire, *why;
+	} rows[] = {{":2\r\n", ""}, {":3\r\n", ""},
+	    {":1\r\n", "1 of 2 replicas have the lock"},
+	    {"-ERR x\r\n", "--wait-replicas needs WAIT: ERR x"}};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		void *reply = parse(rows[i].wire);
+		char why[ANSWER_WHY_MAX] = "";
+
+		is_int(answer_lacks_replicas(reply, 2, why),
+		    *rows[i].why != '\0', escaped(rows[i].wire));
+		is_text(why, rows[i].why, "  why");
+		freeReplyObject(reply);
+	}
+}
+
+/* Any reply to the wait on a doorbell is one; that of a ring has its name. */
+static void
+test_bell(void)
+{
+	void *over = parse("*-1\r\n"), *rung = array("+bell\n+1");
+	struct answer answer;
+
+	ok(answer_read(&answer, ANSWER_TO_BELL, over) && !answer_is_ring(over),
+	    "the time of a doorbell is over");
+	ok(answer_read(&answer, ANSWER_TO_BELL, rung) && answer_is_ring(rung),
+	    "it is rung");
+	ok(!answer_read(&answer, ANSWER_TO_BELL, NULL), "no reply");
+	freeReplyObject(over);
+	freeReplyObject(rung);
+}
+
 int
 main(void)
 {
+	test_lacks_replicas();
+	test_bell();
 	test_tries();
 	test_busy();
 	test_holders();
@@ -552,6 +615,7 @@ main(void)
 	test_renewals();
 	test_release();
 	test_waiters();
+	test_no_waiter();
 	test_long_waiters();
 	test_next();
 	test_values();

@@ -3,6 +3,7 @@
 #include "lock/claim.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "admin/search.h"
 #include "redis/ways/cluster.h"
@@ -205,6 +206,9 @@ test_former(void)
 	is_int((int64_t)claim.former_count, CLAIM_FORMER_MAX,
 	    "so many are named");
 	is_text(claim.former[0], second, "  the oldest is forgotten");
+	claim_remember_token(&claim, OUTER);
+	is_text(claim.former[CLAIM_FORMER_MAX - 1], OUTER,
+	    "  the newest is the last");
 	claim_fini(&claim);
 }
 
@@ -236,6 +240,38 @@ test_outer(void)
 	claim_fini(&claim);
 }
 
+/* Who we are by the environment, and without it. */
+static void
+test_self(void)
+{
+	static const struct {
+		const char *logname, *user, *is;
+	} rows[] = {{"deploy", "root", "deploy"}, {"", "root", "root"},
+	    {NULL, "root", "root"}, {NULL, "", NULL}, {"", NULL, NULL}};
+	struct holder self;
+	char uid[32];
+
+	snprintf(uid, sizeof(uid), "uid %u", (unsigned)getuid());
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		unsetenv("LOGNAME");
+		unsetenv("USER");
+		if (rows[i].logname != NULL)
+			setenv("LOGNAME", rows[i].logname, 1);
+		if (rows[i].user != NULL)
+			setenv("USER", rows[i].user, 1);
+		holder_self(&self);
+		is_text(self.user, rows[i].is != NULL ? rows[i].is : uid,
+		    "the user");
+	}
+	is_int(atoll(self.pid), getpid(), "  its process");
+	ok(*self.host != '\0', "  its host");
+	ok(holder_is_known(&self) && !holder_has_end(&self), "  it is a run");
+	self.state = HOLDER_FOREIGN;
+	ok(!holder_is_known(&self), "  which a foreign one is not");
+	self.state = HOLDER_HOLD;
+	ok(holder_has_end(&self), "  a hold has an end");
+}
+
 static void
 test_permits(void)
 {
@@ -259,5 +295,6 @@ main(void)
 	test_former();
 	test_outer();
 	test_permits();
+	test_self();
 	return tap_done();
 }

@@ -6,165 +6,272 @@
 #include "scripted.h"
 
 static const struct scripted_row renewals[] = {
-    ROW("one that nobody has run is sent again at once", "",
+    ROW("one that nobody has run is sent again at once", "timed facts",
 	"start granted +10500 again renewed",
-	"try =acquiring =held until@29698 @10500 renew! renew! until@40198"),
-    ROW("renewed after a third, again and again", "",
+	"try<1001 =acquiring =held until@29698 @10500 ZRANGE+<40500 "
+	"renew!<40500 renew!<40500 until@40198 owes-ours answered:1 repeats:1 "
+	"renewed:10500"),
+    ROW("renewed after a third, again and again", "facts",
 	"start granted +10500 renewed +10500 renewed",
 	"try =acquiring =held until@29698 @10500 renew! until@40198 @21000 "
-	"renew! until@50698"),
-    ROW("a renewal counts from the sending", "",
+	"renew! until@50698 owes-ours answered:1 renewed:21000"),
+    ROW("a renewal counts from the sending", "told facts",
 	"start granted +10500 +900 renewed +10000",
-	"try =acquiring =held until@29698 @10500 renew! @11400 until@40198 "
-	"@21000 renew!"),
-    ROW("a slow server is not asked twice the next time", "",
+	"try =acquiring ok =held until@29698 @10500 renew! @11400 until@40198 "
+	"@21000 renew! @21400 owes-ours answered:1 patience:1800 "
+	"round-trip:900 renewed:10500"),
+    ROW("a slow server is not asked twice the next time", "timed told facts",
 	"start granted +10500 +990 renewed +10500 +1900",
-	"try =acquiring =held until@29698 @10500 renew! @11490 until@40198 "
-	"@21000 renew! @22980 renew-again!"),
+	"try<1001 =acquiring ok =held until@29698 @10500 ZRANGE+<40500 "
+	"renew!<40500 @11490 until@40198 @21000 ZRANGE+<51000 renew!<51000 "
+	"@22980 renew-again!<26940 'no answer from S: Connection timed out' "
+	"not-ok @23890 owes-ours patience:3960 round-trip:990 renewed:10500"),
     ROW("renewed together with others, before it is due", "",
 	"start granted +5000 renew renewed +10500",
 	"try =acquiring =held until@29698 @5000 renew! until@34698 @15500 "
 	"renew!"),
     ROW("not renewed twice at once", "", "start granted +10500 renew",
 	"try =acquiring =held until@29698 @10500 renew!"),
-    ROW("a nested run joins again behind each renewal", "nested",
+    ROW("a nested run joins again behind each renewal", "nested timed",
 	"start granted +10500 renewed +10500 renewed",
-	"join =acquiring =held until@29698 @10500 renew! join until@40198 "
-	"@21000 renew! join until@50698"),
+	"join<1001 =acquiring =held until@29698 @10500 ZRANGE+<40500 "
+	"renew!<40500 join<40500 until@40198 @21000 ZRANGE+<51000 renew!<51000 "
+	"join<51000 until@50698"),
     ROW("but not when it has no proof of the lock", "nested",
 	"start granted +10500 silent +100 not-ours",
 	"join =acquiring =held until@29698 @10500 renew! @10600 renew! =lost"),
-    ROW("memory is out for a renewal: it is tried again", "",
+    ROW("memory is out for a renewal: it is tried again", "told facts",
 	"start granted full +10700 renewed",
-	"try =acquiring =held until@29698 @10500 (renew) @10600 renew! @10700 "
-	"until@40298"),
-    ROW("a short lease is asked for again after a quarter", "short",
+	"try =acquiring ok =held until@29698 @10500 (renew) '' not-ok @10600 "
+	"renew! @10700 ok until@40298 owes-ours answered:1 round-trip:100 "
+	"renewed:10600"),
+    ROW("a short lease is asked for again after a quarter", "short timed",
 	"start granted +600",
-	"try =acquiring =held until@988 @349 renew! @599 renew-again!"),
+	"try<1001 =acquiring =held until@988 @349 ZRANGE+<1349 renew!<1349 "
+	"@599 renew-again!<849"),
+    ROW("the life of what is known begins anew when half of it is over",
+	"timed facts", "start granted stopped1800000 +0",
+	"try<1001 =acquiring =held until@29698 @1800000 PEXPIRE+<1830000 "
+	"ZRANGE+<1830000 renew!<1830000 owes-ours "
+	"grant:17/17/1700/8/7/3@0/1800000 answered:1"),
+    ROW("  and not before", "timed", "start granted stopped1799999 +0",
+	"try<1001 =acquiring =held until@29698 @1799999 ZRANGE+<1829999 "
+	"renew!<1829999"),
+    ROW("a second connection is no trouble where round trips take so long",
+	"short told", "start +126 granted +500",
+	"try =acquiring @126 ok =held until@988 @349 renew! @599 renew-again!"),
+    ROW("  where they are a bit quicker it is", "short told",
+	"start +125 granted +500",
+	"try =acquiring @125 ok =held until@988 @349 renew! @599 renew-again! "
+	"'no answer from S: Connection timed out' not-ok"),
+    ROW("a renewal may come a twentieth earlier or later", "low",
+	"start granted +9500 renewed +9500",
+	"try =acquiring =held until@29698 @9500 renew! until@39198 @19000 "
+	"renew!"),
 };
 
 static const struct scripted_row silence[] = {
-    ROW("a reply that is overdue: a second connection asks", "",
+    ROW("a reply that is overdue: a second connection asks", "timed told facts",
 	"start granted +11500",
-	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again!"),
-    ROW("either reply counts", "", "start granted +11500 renewed +10500",
+	"try<1001 =acquiring ok =held until@29698 @10500 ZRANGE+<40500 "
+	"renew!<40500 @11500 renew-again!<13500 'no answer from S: Connection "
+	"timed out' not-ok owes-ours patience:2000"),
+    ROW("either reply counts", "facts", "start granted +11500 renewed +10500",
 	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
-	"until@40198 @21000 renew!"),
-    ROW("the second connection is given up for another, ever later", "",
-	"start granted +11500 +2000 +4000 +8000",
-	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
-	"@13500 drop-again renew-again! @17500 drop-again renew-again! @25000 "
-	"drop-again renew-again!"),
+	"until@40198 @21000 renew! @22000 owes-ours answered:1 patience:2000 "
+	"round-trip:1000 renewed:10500"),
+    ROW("the second connection is given up for another, ever later",
+	"timed facts", "start granted +11500 +2000 +4000 +8000",
+	"try<1001 =acquiring =held until@29698 @10500 ZRANGE+<40500 "
+	"renew!<40500 @11500 renew-again!<13500 @13500 drop-again "
+	"renew-again!<17500 @17500 drop-again renew-again!<25000 @25000 "
+	"drop-again renew-again!<32500 @25500 owes-ours patience:10000"),
     ROW("a late reply proves no more than its sending", "",
 	"start granted +11500 +17000 renewed",
 	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
 	"@13500 drop-again renew-again! @17500 drop-again renew-again! @25000 "
 	"drop-again renew-again! @28500 until@40198"),
     ROW("the reply on the second connection counts, which is used from then on",
-	"", "start granted +11500 3:renewed 2:not-ours +10500",
-	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
-	"until@41198 drop @22000 renew-again!"),
-    ROW("while both are out, only a yes or a no counts", "",
+	"told facts", "start granted +11500 3:renewed 2:not-ours +10500",
+	"try =acquiring ok =held until@29698 @10500 renew! @11500 renew-again! "
+	"'no answer from S: Connection timed out' not-ok ok until@41198 drop "
+	"@22000 renew-again! owes-ours answered:1 renewed:11500"),
+    ROW("while both are out, only a yes or a no counts", "told facts",
 	"start granted +11500 3:-LOADING_x 2:renewed",
-	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
-	"drop-again until@40198"),
-    ROW("  nor does what too few replicas have", "replicas",
+	"try =acquiring ok =held until@29698 @10500 renew! @11500 renew-again! "
+	"'no answer from S: Connection timed out' not-ok drop-again ok "
+	"until@40198 owes-ours answered:1 patience:2000 round-trip:1000 "
+	"renewed:10500"),
+    ROW("  nor does what too few replicas have", "replicas timed facts",
 	"start granted +11700 2:few 3:renewed",
-	"try =acquiring =held until@29698 @10500 renew! @11700 renew-again! "
-	"drop until@41398"),
-    ROW("  the last of them is taken as it is", "",
+	"try<1201&1/200 =acquiring =held until@29698 @10500 ZRANGE+<40500 "
+	"renew!<40500&1/200 @11700 renew-again!<13900&1/200 drop until@41398 "
+	"owes-ours answered:1 unsafe:1 renewed:11700"),
+    ROW("  the last of them is taken as it is", "told facts",
 	"start granted +11500 2:silent 3:-LOADING_x +100",
-	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
-	"drop @11600 renew-again!"),
-    ROW("  when the first has failed, the second is given no other", "",
-	"start granted +11500 2:silent +2000 3:renewed",
-	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
-	"drop @13500 until@41198"),
-    ROW("a connection that is lost: tried again with patience", "",
+	"try =acquiring ok =held until@29698 @10500 renew! @11500 renew-again! "
+	"'no answer from S: Connection timed out' not-ok drop 'error from S: "
+	"LOADING x (it is loading its data;' @11600 renew-again! owes-ours "
+	"backoff:200 patience:2000"),
+    ROW("  when the first has failed, the second is given no other",
+	"told facts", "start granted +11500 2:silent +2000 3:renewed",
+	"try =acquiring ok =held until@29698 @10500 renew! @11500 renew-again! "
+	"'no answer from S: Connection timed out' not-ok drop @13500 'cannot "
+	"connect to S' ok until@41198 owes-ours answered:1 patience:4000 "
+	"round-trip:2000 renewed:11500"),
+    ROW("a connection that is lost: tried again with patience", "told facts",
 	"start granted +10500 silent +100 silent +200 renewed",
-	"try =acquiring =held until@29698 @10500 renew! @10600 renew! @10800 "
-	"renew! until@40498"),
-    FAILS("what is no answer to a renewal is as good as none", "",
+	"try =acquiring ok =held until@29698 @10500 renew! 'no answer from S: "
+	"Connection reset by peer' not-ok @10600 renew! @10800 renew! ok "
+	"until@40498 owes-ours answered:1 renewed:10800"),
+    ROW("what is no answer to a renewal is as good as none", "told",
 	"start granted +10500 nonsense up +100 renewed",
-	"try =acquiring =held until@29698 @10500 renew! reject drop @10600 "
-	"renew! until@40298",
-	"cannot connect to S"),
-    FAILS("why it was not renewed is told", "", "start granted +10500 silent",
-	"try =acquiring =held until@29698 @10500 renew!", "no answer from S"),
-    ROW("no server for the rest of the lease: held all the same", "",
-	"start granted down +10500 silent +100 silent +200 silent +400 "
-	"silent +800 silent up +1000 renewed",
+	"try =acquiring ok =held until@29698 @10500 renew! reject drop 'cannot "
+	"connect to S' not-ok @10600 renew! ok until@40298"),
+    ROW("why it was not renewed is told", "told facts",
+	"start granted +10500 silent",
+	"try =acquiring ok =held until@29698 @10500 renew! 'no answer from S: "
+	"Connection reset by peer' not-ok owes-ours backoff:200 patience:2000"),
+    ROW("no server for the rest of the lease: held all the same", "facts",
+	"start granted down +10500 silent +100 silent +200 silent +400 silent "
+	"+800 silent up +1000 renewed",
 	"try =acquiring =held until@29698 @10500 renew! @10600 renew! @10800 "
-	"renew! @11200 renew! @12000 renew! @13000 renew! until@42698"),
+	"renew! @11200 renew! @12000 renew! @13000 renew! until@42698 "
+	"owes-ours answered:1 renewed:13000"),
     ROW("replicas get their time, too", "replicas",
 	"start granted +10500 +1199 +1",
 	"try =acquiring =held until@29698 @10500 renew! @11700 renew-again!"),
-    ROW("too few replicas: tried again", "replicas",
+    ROW("too few replicas: tried again", "replicas timed told facts",
 	"start granted +10500 few +100 renewed",
-	"try =acquiring =held until@29698 @10500 renew! doubt @10600 renew! "
-	"until@40298"),
-    ROW("a vote is asked for again when its time is over", "vote",
+	"try<1201&1/200 =acquiring ok =held until@29698 @10500 ZRANGE+<40500 "
+	"renew!<40500&1/200 doubt 'not safe on S: 0 of 1 replicas have the "
+	"lock' not-ok @10600 ZRANGE+<40600 renew!<40600&1/200 ok until@40298 "
+	"owes-ours answered:1 renewed:10600"),
+    ROW("a vote is asked for again when its time is over", "vote timed facts",
 	"start granted +3150 +1000 silent +100 renewed",
-	"try =acquiring =held until@29698 @3150 renew! @4250 renew! "
-	"until@33948"),
-    ROW("  the next one comes as with one server", "vote",
+	"try<1500^500 =acquiring =held until@29698 @3150 ZRANGE+<4150 "
+	"renew!<4150 @4250 ZRANGE+<6250 renew!<6250 until@33948 owes-ours "
+	"grant:/17/1700/8/7/3@0/0 answered:1 renewed:4250"),
+    ROW("  the next one comes as with one server", "vote facts",
 	"start granted +3150 renewed +10500",
-	"try =acquiring =held until@29698 @3150 renew! until@32848 "
-	"@13650 renew!"),
+	"try =acquiring =held until@29698 @3150 renew! until@32848 @13650 "
+	"renew! owes-ours grant:/17/1700/8/7/3@0/0 answered:1 renewed:3150"),
     ROW("  after its lease, as seldom as if it were renewed", "short vote",
 	"start granted +105 silent +100 silent +200 silent +400 +200 silent "
 	"+999",
 	"try =acquiring =held until@988 @105 renew! @205 renew! @405 renew! "
 	"@805 renew! @1354 renew!"),
-    ROW("a vote that is lost is planted, and proves nothing", "vote",
+    ROW("a vote that is lost is planted, and proves nothing",
+	"vote timed told facts",
 	"start granted +3150 not-ours plant granted +10500 renewed",
-	"try =acquiring =held until@29698 @3150 renew! =lost try unproven "
-	"=held @13650 renew! until@43348"),
-    ROW("  or has become another's", "vote",
+	"try<1500^500 =acquiring ok =held until@29698 @3150 ZRANGE+<4150 "
+	"renew!<4150 'its key was taken away or has expired' =lost "
+	"try<4150^3650 unproven =held @13650 ZRANGE+<14650 renew!<14650 "
+	"until@43348 owes-ours grant:/17/1700/8/7/3@3150/0 answered:1 "
+	"renewed:13650 was-lost:1"),
+    ROW("  or has become another's", "vote facts",
 	"start granted +3150 not-ours plant busy",
-	"try =acquiring =held until@29698 @3150 renew! =lost try unproven"),
-    ROW("  or has a nested run that is not counted there", "vote nested",
+	"try =acquiring =held until@29698 @3150 renew! =lost try unproven "
+	"grant:/17/1700/8/7/3@0/0 answered:1 sent:3150 was-lost:1"),
+    ROW("  or has a nested run that is not counted there", "vote nested facts",
 	"start granted +3150 not-ours plant uncounted",
-	"join =acquiring =held until@29698 @3150 renew! =lost join unproven"),
-    ROW("  with another user it is undone", "vote",
+	"join =acquiring =held until@29698 @3150 renew! =lost join unproven "
+	"grant://0/0/7/3@0/0 answered:1 sent:3150 was-lost:1"),
+    ROW("  with another user it is undone", "vote facts",
 	"start granted +3150 not-ours plant refused:granted",
-	"try =acquiring =held until@29698 @3150 renew! =lost try unproven "
-	"free drop"),
-    ROW("  who is refused may be let in the next time", "vote",
+	"try =acquiring =held until@29698 @3150 renew! =lost try unproven free "
+	"drop grant:/17/1700/8/7/3@0/0 answered:1 sent:3150 was-lost:1"),
+    ROW("  who is refused may be let in the next time", "vote facts",
 	"start granted +3150 not-ours plant no:-NOAUTH plant again granted",
-	"try =acquiring =held until@29698 @3150 renew! =lost try unproven "
-	"drop try try! =held"),
-    ROW("  also one that was never held", "vote",
+	"try =acquiring =held until@29698 @3150 renew! =lost try unproven drop "
+	"try try! =held owes-ours grant:/17/1700/8/7/3@3150/0 answered:1 "
+	"sent:3150 repeats:1 was-lost:1"),
+    ROW("  also one that was never held", "vote timed facts",
 	"start busy plant granted +10500 renewed",
-	"try =acquiring =failed:busy try =held @10500 renew! until@40198"),
+	"try<1500^500 =acquiring =failed:busy try<1000^500 =held @10500 "
+	"ZRANGE+<11500 renew!<11500 until@40198 owes-ours "
+	"grant:/17/1700/8/0/0@0/-1000000 answered:1 holder:3 length:2 "
+	"renewed:10500"),
     ROW("a nested run joins again", "vote nested",
 	"start granted +3150 renewed",
 	"join =acquiring =held until@29698 @3150 renew! join until@32848"),
+    ROW("  at once when its lease is over", "short vote facts",
+	"start granted +105 silent +100 silent +200 silent +400 stopped183 "
+	"silent +0 +999",
+	"try =acquiring =held until@988 @105 renew! @205 renew! @405 renew! "
+	"@805 renew! @1337 renew! @1987 owes-ours grant:/17/1700/8/7/3@0/0 "
+	"backoff:800 patience:10000"),
+    ROW("a vote whose server was away", "vote facts",
+	"start granted down +3150 not-ours",
+	"try =acquiring =held until@29698 @3150 renew! =lost "
+	"grant:/17/1700/8/7/3@0/0 answered:1 away:1 was-lost:1"),
+    ROW("  is planted again and again", "vote timed facts",
+	"start granted down +3150 not-ours plant up +100 silent +1000",
+	"try<1500^500 =acquiring =held until@29698 @3150 ZRANGE+<4150 "
+	"renew!<4150 =lost try<4150^3650 unproven @3450 try<4450^3950 @4250 "
+	"owes-maybe grant:/17/1700/8/7/3@0/0 answered:1 sent:3450 backoff:1000 "
+	"out:1 away:1 was-lost:1"),
+    ROW("  a plant that is late is not waited for", "vote timed facts",
+	"start granted +3150 not-ours plant +1000 silent plant -LOADING_x",
+	"try<1500^500 =acquiring =held until@29698 @3150 ZRANGE+<4150 "
+	"renew!<4150 =lost try<4150^3650 unproven @4150 try<5150^4650 "
+	"owes-maybe grant:/17/1700/8/7/3@0/0 answered:1 sent:4150 was-lost:1"),
+    ROW("  memory is out for it", "vote facts",
+	"start granted +3150 not-ours full plant",
+	"try =acquiring =held until@29698 @3150 renew! =lost (try) unproven "
+	"owes-maybe grant:/17/1700/8/7/3@0/0 sent:3150 was-lost:1"),
+    ROW("  it is denied there", "vote facts", "start busy plant no:-NOAUTH_x",
+	"try =acquiring =failed:busy try drop owes-maybe answered:1 holder:3 "
+	"length:2"),
+    ROW("  what was denied to a nested run may be permitted by now",
+	"vote nested timed", "start -NOPERM_key granted +3150 not-ours plant",
+	"join<1500^500 =acquiring renew<1500^500 =held until@29698 @3150 "
+	"renew!<4150 =lost join<4150^3650 unproven"),
+    ROW("  nor what is no answer", "facts",
+	"start granted +11500 2:nonsense 3:renewed",
+	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
+	"drop until@41198 owes-ours answered:1 renewed:11500"),
+    ROW("  nor what follows a refused login", "facts",
+	"start granted +11500 2:refused:renewed 3:renewed",
+	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
+	"drop until@41198 owes-ours answered:1 renewed:11500"),
+    ROW("  nor what a former primary says", "facts",
+	"start granted +11500 moved 2:renewed 3:renewed",
+	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
+	"drop until@41198 owes-ours answered:1 renewed:11500"),
+    ROW("WAIT is denied: no renewal counts", "replicas told",
+	"start granted +10500 wait-denied",
+	"try =acquiring ok =held until@29698 @10500 renew! drop 'error from S: "
+	"--wait-replicas needs WAIT: NOPERM' not-ok"),
 };
 
 static const struct scripted_row orders[] = {
-    ROW("a replaceable holder looks for an order each second", "replaceable",
+    ROW("a replaceable holder looks for an order each second",
+	"replaceable timed facts",
 	"start granted +1000 no-order +1000 ordered +3000",
-	"try =acquiring =held until@29698 @1000 order @2000 order ordered"),
+	"try<1001 =acquiring =held until@29698 @1000 order<11000 @2000 "
+	"order<12000 ordered @5000 owes-ours answered:1"),
     ROW("an order to another holder is none", "replaceable",
 	"start granted +1000 other-ordered +1000",
 	"try =acquiring =held until@29698 @1000 order @2000 order"),
     ROW("a look without a reply is not repeated, and harms no renewal",
-	"replaceable", "start granted +10500 2:silent 3:renewed",
+	"replaceable facts", "start granted +10500 2:silent 3:renewed",
 	"try =acquiring =held until@29698 @1000 order @10500 renew! "
-	"until@40198"),
+	"until@40198 owes-ours answered:1 renewed:10500"),
     ROW("a look that is redirected too often harms no renewal, either",
-	"replaceable",
+	"replaceable told facts",
 	"start granted +10500 2:refused-again 4:refused-again 5:refused-again "
 	"6:refused-again 7:refused-again 8:refused-again 3:renewed",
-	"try =acquiring =held until@29698 @1000 order @10500 renew! order! "
-	"order! order! order! order! until@40198"),
+	"try =acquiring ok =held until@29698 @1000 order @10500 renew! order! "
+	"order! order! order! order! 'redirected too often, last by S' not-ok "
+	"ok until@40198 owes-ours answered:1 repeats:5 renewed:10500"),
     ROW("a look that fails is repeated", "replaceable",
 	"start granted +1000 silent +1000 -ERR_x +1000",
 	"try =acquiring =held until@29698 @1000 order @2000 order @3000 order"),
-    ROW("memory is out for a look", "replaceable",
+    ROW("memory is out for a look", "replaceable told facts",
 	"start granted full +1000 +1000",
-	"try =acquiring =held until@29698 @1000 (order) @2000 order"),
+	"try =acquiring ok =held until@29698 @1000 (order) '' not-ok @2000 "
+	"order owes-ours asks:1"),
     ROW("an order that comes when the lock is released is none", "replaceable",
 	"start granted +1000 release 2:ordered freed",
 	"try =acquiring =held until@29698 @1000 order release =releasing "
@@ -176,18 +283,18 @@ static const struct scripted_row orders[] = {
 };
 
 static const struct scripted_row losses[] = {
-    FAILS("not ours: lost, without another word", "",
+    ROW("not ours: lost, without another word", "told facts",
 	"start granted +10500 not-ours +20000",
-	"try =acquiring =held until@29698 @10500 renew! =lost",
-	"was taken away"),
+	"try =acquiring ok =held until@29698 @10500 renew! 'its key was taken "
+	"away or has expired' =lost @30500 answered:1 was-lost:1"),
     FAILS("not ours: nothing is sent that would free it", "",
 	"start granted +10500 not-ours loss",
 	"try =acquiring =held until@29698 @10500 renew! =lost",
 	"was taken away"),
-    FAILS("the key holds something else", "",
+    ROW("the key holds something else", "told",
 	"start granted +10500 -WRONGTYPE_x",
-	"try =acquiring =held until@29698 @10500 renew! =lost",
-	"holds something else"),
+	"try =acquiring ok =held until@29698 @10500 renew! 'its key holds "
+	"something else now' =lost"),
     ROW("a reply after that changes nothing", "",
 	"start granted +10500 not-ours 2:renewed 1:granted",
 	"try =acquiring =held until@29698 @10500 renew! =lost"),
@@ -195,14 +302,25 @@ static const struct scripted_row losses[] = {
 	"start granted +11500 not-ours",
 	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
 	"=lost"),
+    ROW("not ours when its lease is over: it was no loss", "short facts",
+	"start granted down +349 stopped2000 not-ours",
+	"try =acquiring =held until@988 @349 renew! @2349 =lost answered:1 "
+	"away:1"),
+    ROW("  a moment before that it is", "short facts",
+	"start granted +349 stopped638 not-ours",
+	"try =acquiring =held until@988 @349 renew! @987 =lost answered:1 "
+	"was-lost:1"),
+    ROW("  at that very time it is not", "short facts",
+	"start granted +349 stopped639 not-ours",
+	"try =acquiring =held until@988 @349 renew! @988 =lost answered:1"),
 };
 
 static const struct scripted_row errors[] = {
-    FAILS("an error that passes", "",
+    ROW("an error that passes", "told facts",
 	"start granted +10500 -LOADING_x +100 renewed",
-	"try =acquiring =held until@29698 @10500 renew! @10600 renew! "
-	"until@40298",
-	"LOADING"),
+	"try =acquiring ok =held until@29698 @10500 renew! 'error from S: "
+	"LOADING x (it is loading its data;' not-ok @10600 renew! ok "
+	"until@40298 owes-ours answered:1 renewed:10600"),
     ROW("one that stays is no reason to stop", "",
 	"start granted +10500 -OOM_x +100 -OOM_x +200 -OOM_x +400 -OOM_x +800 "
 	"renewed",
@@ -216,15 +334,19 @@ static const struct scripted_row errors[] = {
 	"start granted +10500 -NOPERM_x +100 renewed",
 	"try =acquiring =held until@29698 @10500 renew! @10600 renew! "
 	"until@40298"),
-    FAILS("a login that is refused: no proof, another connection", "",
+    ROW("a login that is refused: no proof, another connection", "told",
 	"start granted +10500 refused:renewed up +100 renewed",
-	"try =acquiring =held until@29698 @10500 renew! drop @10600 renew! "
-	"until@40298",
-	""),
-    ROW("a login that is refused, and the key is not there", "",
+	"try =acquiring ok =held until@29698 @10500 renew! drop 'error from S: "
+	"NOPERM no permission (permit it: s' not-ok @10600 renew! ok "
+	"until@40298"),
+    ROW("a login that is refused, and the key is not there", "facts",
 	"start granted +10500 refused:not-ours up +100 renewed",
 	"try =acquiring =held until@29698 @10500 renew! drop @10600 renew! "
-	"until@40298"),
+	"until@40298 owes-ours answered:1 renewed:10600"),
+    ROW("no primary on the second connection: neither is used any more", "",
+	"start granted +11500 2:silent 3:-READONLY_x",
+	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
+	"drop drop-again drop"),
 };
 
 static void

@@ -279,11 +279,27 @@ test_walks(void)
 	ok(true, "walks by chance: none is stuck, and no debt is forgotten");
 }
 
+static void
+test_chanceless(void)
+{
+	const struct lock_config config = config_with("");
+	struct loop loop;
+	struct lock lock;
+
+	loop_init(&loop);
+	scripted = (struct scripted){.chanceless = true};
+	is_int(lock_init(&lock, &loop, &config), -1,
+	    "without randomness there is no lock");
+	lock_fini(&lock);
+	loop_fini(&loop);
+}
+
 int
 main(void)
 {
 	test_replies();
 	test_redirects();
 	test_walks();
+	test_chanceless();
 	return tap_done();
 }

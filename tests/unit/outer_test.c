@@ -42,11 +42,22 @@ main(void)
 	finds("  x:" T1 ":a  ", "a", &kind_exclusive, T1, "blanks around it");
 	finds("x:" T1 ":a%20b", "a b", &kind_exclusive, T1, "a blank");
 	finds("x:" T1 ":%25", "%", &kind_exclusive, T1, "a percent sign");
+	finds("x:" T1 ":a x:" T2 ":a", "a", &kind_exclusive, T2, "the last");
+	finds("x;" T1 ":a", "a", NULL, "", "another sign behind the kind");
+	finds("x:" T1 ";a", "a", NULL, "", "another sign behind the token");
+	finds("x:" T1 ":%7F%01~!", "\x7f\x01~!", &kind_exclusive, T1,
+	    "the first and the last of those that stand for themselves");
+	finds("- x:" T1 ":a", "a", &kind_exclusive, T1, "behind a sign");
 	finds("garbage : :: x: x:y:a", "a", NULL, "", "garbage");
 	becomes(NULL, "a", T1, "x:" T1 ":a");
 	becomes("x:" T1 ":a", "b", T2, "x:" T1 ":a x:" T2 ":b");
 	becomes("x:" T1 ":a", "a", T2, "x:" T2 ":a");
 	becomes("", "a b\n%\xff", T1, "x:" T1 ":a%20b%0A%25%FF");
+	becomes("  x:" T1 ":b  s:" T2 ":c ", "a", T1,
+	    "x:" T1 ":b s:" T2 ":c x:" T1 ":a");
+	becomes(NULL, "\n\n\n\n\n\n\n\n", T1,
+	    "x:" T1 ":%0A%0A%0A%0A%0A%0A%0A%0A");
+	becomes("- x:" T1 ":b", "a", T1, "- x:" T1 ":b x:" T1 ":a");
 	becomes("garbage", "a", T1, "garbage x:" T1 ":a");
 	return tap_done();
 }

@@ -148,6 +148,9 @@ test_policies(void)
 	is_try(POLICY " - - - - - - - r", "both");
 }
 
+/* No test lasts as long, nor is any machine up for that. */
+#define AGE_MS ((int64_t)1 << 50)
+
 /* What a try says more, once it was asked before. */
 static void
 test_tries(void)
@@ -158,9 +161,9 @@ test_tries(void)
 	config = plain;
 	config.newest = true;
 	begin(&claim);
-	claim.asked_at = clock_now() - 5000;
+	claim.asked_at = clock_now() - AGE_MS;
 	request_try(&request, &claim);
-	ok(atoll(request.argv[7 + 13]) >= 5000,
+	ok(atoll(request.argv[7 + 13]) >= AGE_MS,
 	    "with --newest, how long it has been asked for");
 	request_fini(&request);
 	config.newest = false;
@@ -335,6 +338,13 @@ test_rest(void)
 	claim.start = 1700000000000;
 	end.keep_ms = 5000;
 	is_release(&claim, end, NOT_QUEUED GRANT "5000", "one that is kept");
+	end.keep_ms = 1;
+	is_release(&claim, end, NOT_QUEUED GRANT "1", "  for a moment");
+	end = done;
+	end.run.is_unproven = true;
+	is_release(&claim, end, NOT_QUEUED GRANT "- 0", "an unproven one");
+	end.is_late = true;
+	is_release(&claim, end, NOT_QUEUED GRANT "- 01", "  a late one");
 	end = done;
 	end.is_late = true;
 	is_release(&claim, end, NOT_QUEUED GRANT "- 1", "a late one");
@@ -358,6 +368,15 @@ test_rest(void)
 	claim.former_count = 1;
 	is_release(&claim, done, NOT_QUEUED GRANT "- - - - - - " FORMER,
 	    "one with a former token");
+	for (int i = 1; i < CLAIM_FORMER_MAX; i++)
+		strcpy(claim.former[i], FORMER);
+	claim.former_count = CLAIM_FORMER_MAX;
+	is_release(&claim, done,
+	    NOT_QUEUED GRANT "- - - - - - " FORMER " " FORMER " " FORMER
+			     " " FORMER " " FORMER " " FORMER " " FORMER
+			     " " FORMER,
+	    "  with as many as are known");
+	claim.former_count = 1;
 	end = (struct request_end){.is_skip = true,
 	    .run = {.status = REQUEST_NO_JOB}};
 	claim.fence[0] = '\0';

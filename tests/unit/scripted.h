@@ -4,8 +4,8 @@
  * step, is a row of a table.
  *
  * Stands in for the connections, as redis/way.h has them, for clock_now, for
- * answer_read and for chance, which always falls on the upper end: see SCRIPTED
- * in tests/tests.mk.
+ * answer_read and for chance, which always falls on the upper end, or with
+ * `low` on the lower one: see SCRIPTED in tests/tests.mk.
  *
  * The words of a script:
  *
@@ -13,6 +13,7 @@
  *   +500          time passes, and the timer comes when it is due
  *   stopped500    time passes, and nothing is done: the process was stopped
  *   ended0        the run has this status: the history gets it
+ *   proven        it was held when the job had ended
  *   loss          as when a run that has lost it ends
  *   release       as when the job has ended
  *   keep4000      the release that follows keeps it so long, for --min-hold
@@ -22,6 +23,8 @@
  *   rest500       it hangs up soon: no connection is to be made for so long
  *   plant, behind of a vote: ON_PLANT, ON_BEHIND
  *   full          memory is out for the next command
+ *   moved         the second connection has found a new primary
+ *   chanceless    there is no randomness for a token
  *
  * and replies, each to the oldest question that has none, or with `N:` before
  * it, to the Nth that was sent, from 1. See `replies` below.
@@ -36,7 +39,17 @@
  *   doubt         it would be if there were sentinels
  *   =held         the new state, with why it failed or what a release came to
  *   until@29698   the lease is proven until then, or `unproven`
- *   ordered       the holder is asked to stop */
+ *   ordered       the holder is asked to stop
+ *
+ * Some words of a row's configuration add to that line:
+ *
+ *   timed         with each command `<1001`, its deadline, `^500`, until when
+ *                 its answer counts, and `&1/200`, how many replicas are waited
+ *                 for, and how long
+ *   told          `'words'`: the first 48 bytes of the last error, which at
+ *                 first is that nobody has answered; `cost'words'`: of what it
+ *                 costs; `ok` and `not-ok`: whether all is well again
+ *   facts         in the end all facts that are unusual, see note_facts */
 #ifndef SCRIPTED_H
 #define SCRIPTED_H
 
@@ -57,7 +70,11 @@
 /* The machine has been up for a while. */
 enum { SCRIPTED_BEGIN = 1000000 };
 #define SCRIPTED_HANG_UP "lost the connection to S: closed by the server"
-enum { SCRIPTED_SENT_MAX = 64, SCRIPTED_TRACE_MAX = 2048 };
+enum { SCRIPTED_SENT_MAX = 64, SCRIPTED_TRACE_MAX = 4096 };
+enum { SCRIPTED_WORDS_MAX = LOCK_ERROR_MAX };
+enum { SCRIPTED_WAYS_MAX = 12, SCRIPTED_TOKENS_MAX = 26 };
+/* Times are noted since then. */
+#define SINCE_BEGIN(at) ((at)-SCRIPTED_BEGIN)
 
 struct scripted_row {
 	const char *what;
@@ -79,13 +96,22 @@ struct scripted_row {
 
 /* A connection to the server. */
 struct way {
-	bool is_used, is_up;
+	int server; /* from 1; 0: there is only one */
+	bool is_used, is_second, is_up;
+	char label[8];
 };
 
 static struct scripted {
 	int64_t now, noted_at, rests_until;
-	bool full;
-	struct way ways[2];
+	bool full, chanceless, low, moved, timed, told;
+	/* Servers, by INFO: the third is the first; in place of the reply. */
+	bool same, young;
+	const char *info;
+	/* As it was told last. */
+	char why[SCRIPTED_WORDS_MAX], cost[SCRIPTED_WORDS_MAX];
+	bool answered;
+	struct way ways[SCRIPTED_WAYS_MAX];
+	char tokens[SCRIPTED_TOKENS_MAX][TOKEN_SIZE]; /* as they appeared */
 	struct sent {
 		struct way *way;
 		reply_handler *on_reply;
@@ -157,11 +183,53 @@ name_of(const struct command *command)
 	return command->words[0];
 }
 
-/* Goes along with a renewal, and does not matter to it. */
+static inline const char *
+times_of(const struct command *command)
+{
+	static char text[100];
+	int length = snprintf(text, sizeof(text), "<%" PRId64,
+	    SINCE_BEGIN(command->deadline));
+
+	if (command->counts_until != 0)
+		length += snprintf(text + length, sizeof(text) - (size_t)length,
+		    "^%" PRId64, SINCE_BEGIN(command->counts_until));
+	if (command->replicas != 0 || command->replicas_ms != 0)
+		snprintf(text + length, sizeof(text) - (size_t)length,
+		    "&%d/%" PRId64, command->replicas, command->replicas_ms);
+	return text;
+}
+
+/* Of several servers, which one it is, and the letter of the token that the
+ * command is about. */
+static inline const char *
+from(const struct way *way, const struct command *command)
+{
+	static char text[24];
+	const char *token;
+	size_t letter = 0;
+
+	text[0] = '\0';
+	if (way->server == 0)
+		return text;
+	snprintf(text, sizeof(text), "%d.", way->server);
+	if (command == NULL || command->script == NULL)
+		return text;
+	token = command->words[atoi(command->words[0]) + 1];
+	if (strlen(token) != TOKEN_SIZE - 1)
+		return text;
+	while (scripted.tokens[letter][0] != '\0' &&
+	       strcmp(scripted.tokens[letter], token) != 0)
+		letter++;
+	memcpy(scripted.tokens[letter], token, TOKEN_SIZE);
+	snprintf(text, sizeof(text), "%d.%c:", way->server, 'a' + (char)letter);
+	return text;
+}
+
+/* Goes along with a try or a renewal, and does not matter to it. */
 static inline bool
 is_companion(const char *name)
 {
-	static const char *const names[] = {"PEXPIRE", "ZRANGE"};
+	static const char *const names[] = {"PEXPIRE", "ZRANGE", "INFO"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (strcmp(names[i], name) == 0)
@@ -201,8 +269,15 @@ int64_t __wrap_dice_between(int64_t low, int64_t high);
 int64_t
 __wrap_dice_between(int64_t low, int64_t high)
 {
-	(void)low;
-	return high;
+	return scripted.low ? low : high;
+}
+
+int __real_dice_fill(void *bytes, size_t size);
+int __wrap_dice_fill(void *bytes, size_t size);
+int
+__wrap_dice_fill(void *bytes, size_t size)
+{
+	return scripted.chanceless ? -1 : __real_dice_fill(bytes, size);
 }
 
 struct way *__wrap_way_new(struct loop *loop, const struct endpoint *url,
@@ -210,10 +285,19 @@ struct way *__wrap_way_new(struct loop *loop, const struct endpoint *url,
 struct way *
 __wrap_way_new(struct loop *loop, const struct endpoint *url, const char *key)
 {
-	struct way *way = &scripted.ways[scripted.ways[0].is_used];
+	struct way *way = scripted.ways;
+	int server = url->label != NULL ? atoi(url->label + 1) : 0;
+	bool is_second = false;
 
-	(void)loop, (void)url, (void)key;
-	way->is_used = true;
+	(void)loop, (void)key;
+	for (; way->is_used; way++)
+		is_second = is_second || way->server == server;
+	*way = (struct way){.server = server,
+	    .is_used = true,
+	    .is_second = is_second,
+	    .is_up = way->is_up};
+	snprintf(way->label, sizeof(way->label), server > 0 ? "S%d" : "S",
+	    server);
 	return way;
 }
 
@@ -221,8 +305,16 @@ void __wrap_way_free(struct way *way);
 void
 __wrap_way_free(struct way *way)
 {
-	(void)way;
+	if (way == NULL)
+		return;
+	for (size_t i = 0; i < scripted.count; i++)
+		if (scripted.sent[i].way == way)
+			scripted.sent[i].answered = true;
+	way->is_used = false;
 }
+
+/* At once: it only tells who the server is. */
+static void answer_info(const struct way *way, const struct command *command);
 
 int __wrap_way_send(struct way *way, const struct command *command);
 int
@@ -230,19 +322,23 @@ __wrap_way_send(struct way *way, const struct command *command)
 {
 	const char *name = name_of(command);
 
-	if (is_companion(name))
+	if (strcmp(name, "INFO") == 0)
+		answer_info(way, command);
+	if (is_companion(name) && !scripted.timed)
 		return 0;
 	if (scripted.full) {
 		scripted.full = false;
 		note("(%s)", name);
 		return -1;
 	}
-	note("%s%s%s%s", name, way == &scripted.ways[0] ? "" : "-again",
-	    command->again != AGAIN_NO ? "!" : "", command->more ? "+" : "");
+	note("%s%s%s%s%s%s", from(way, command), name,
+	    way->is_second ? "-again" : "",
+	    command->again != AGAIN_NO ? "!" : "", command->more ? "+" : "",
+	    scripted.timed ? times_of(command) : "");
 	if (command->deadline < scripted.now)
 		note("too-late"); /* it would not be sent */
-	way->is_up = way->is_up || way != &scripted.ways[0];
-	if (command->on_reply != NULL)
+	way->is_up = way->is_up || way->is_second;
+	if (command->on_reply != NULL && !is_companion(name))
 		scripted.sent[scripted.count++] = (struct sent){.way = way,
 		    .on_reply = command->on_reply,
 		    .arg = command->arg,
@@ -276,8 +372,9 @@ __wrap_way_drop(struct way *way)
 {
 	size_t count = scripted.count;
 
-	if (way->is_up || way == &scripted.ways[0])
-		note(way == &scripted.ways[0] ? "drop" : "drop-again");
+	if (way->is_up || !way->is_second)
+		note("%sdrop%s", from(way, NULL),
+		    way->is_second ? "-again" : "");
 	way->is_up = false;
 	for (size_t i = 0; i < count; i++)
 		if (scripted.sent[i].way == way && !scripted.sent[i].answered)
@@ -297,7 +394,7 @@ bool
 __wrap_way_has_moved(const struct way *way, const struct way *from)
 {
 	(void)way, (void)from;
-	return false;
+	return scripted.moved;
 }
 
 void __wrap_way_reject(struct way *way);
@@ -321,8 +418,7 @@ const char *__wrap_way_label(const struct way *way);
 const char *
 __wrap_way_label(const struct way *way)
 {
-	(void)way;
-	return "S";
+	return way->label;
 }
 
 /* --- replies ---------------------------------------------------------- */
@@ -331,7 +427,7 @@ static inline void
 deliver(struct sent *sent, struct reply *reply)
 {
 	reply->tag = sent->tag;
-	reply->label = "S";
+	reply->label = sent->way->label;
 	reply->sent_at = sent->at;
 	if (reply->value != NULL && sent->at == CLOCK_NEVER)
 		reply->sent_at = scripted.now; /* it was written meanwhile */
@@ -361,6 +457,23 @@ value_of(const char *bytes)
 	value_reader_next(reader, limits, &value);
 	value_reader_free(reader);
 	return value;
+}
+
+static inline void
+answer_info(const struct way *way, const struct command *command)
+{
+	char bytes[100], text[80];
+	int length = snprintf(text, sizeof(text),
+	    "run_id:%d\r\nuptime_in_seconds:%d\r\n",
+	    scripted.same && way->server == 3 ? 1 : way->server,
+	    scripted.young ? 60 : 61);
+	struct value *value;
+
+	snprintf(bytes, sizeof(bytes), "$%d\r\n%s\r\n", length, text);
+	value = value_of(scripted.info != NULL ? scripted.info : bytes);
+	command->on_reply(command->arg,
+	    &(struct reply){.value = value, .label = way->label});
+	value_free(value);
 }
 
 static inline void
@@ -400,7 +513,16 @@ answer_value(struct sent *sent, const struct answer *answer,
 
 #define NOTIFIES .to_notify = {.count = 1, .names = {SCRIPTED_WAITER}}
 #define NOTIFIES_HEAD .head = SCRIPTED_WAITER
-#define HELD_BY .waiting = 1, .holder = {.state = HOLDER_KNOWN, .left_ms = 5000}
+#define HELD_BY                           \
+	.waiting = 2, .ticket = "5",      \
+	.holder = {.state = HOLDER_KNOWN, \
+	    .count = 1,                   \
+	    .others_queued = true,        \
+	    .replaceable = true,          \
+	    .left_ms = 5000}
+#define GRANTED                                                                \
+	.outcome = ANSWER_GRANTED, .fence = "17", .start = 1700, .life_ms = 8, \
+	.permits = 3, .ahead_ms = 7
 #define FOREIGN .holder = {.state = HOLDER_FOREIGN, .left_ms = -1}
 
 /* Answers to a try, a renewal, a release, and a position in the queue. */
@@ -409,15 +531,20 @@ static const struct {
 	int64_t position;
 	struct answer answer;
 } replies[] = {
-    {"granted", -1, {.outcome = ANSWER_GRANTED, .fence = "17"}},
-    {"granted,notify", -1,
-	{.outcome = ANSWER_GRANTED, .fence = "17", NOTIFIES}},
+    {"granted", -1, {GRANTED}},
+    {"granted,notify", -1, {GRANTED, NOTIFIES, NOTIFIES_HEAD}},
     {"uncounted", -1,
 	{.outcome = ANSWER_GRANTED, .uncounted = "NOPERM no key"}},
     {"busy", -1, {.outcome = ANSWER_BUSY, HELD_BY}},
     {"head", 0, {.outcome = ANSWER_BUSY, HELD_BY}},
     {"queued", 1, {.outcome = ANSWER_BUSY, HELD_BY}},
     {"queued,notify", 1, {.outcome = ANSWER_BUSY, HELD_BY, NOTIFIES}},
+    {"irreplaceable", 0, {.outcome = ANSWER_BUSY, .holder = {.count = 1}}},
+    {"paused", 0,
+	{.outcome = ANSWER_BUSY,
+	    .holder = {.count = 1, .state = HOLDER_PAUSED}}},
+    {"for-others", 1,
+	{.outcome = ANSWER_BUSY, .holder = {.state = HOLDER_NONE}}},
     {"foreign", 0, {.outcome = ANSWER_BUSY, FOREIGN}},
     {"not-due", -1,
 	{.outcome = ANSWER_NOT_DUE,
@@ -447,7 +574,8 @@ static const struct {
     {"kept", -1, {.outcome = ANSWER_KEPT, .kept_ms = 4000}},
 };
 
-/* The oldest question without a reply, or the one that the word begins with. */
+/* The oldest question without a reply, or the one that the word begins with; of
+ * several servers, the oldest of that one. */
 static inline struct sent *
 question(const char **word)
 {
@@ -456,10 +584,12 @@ question(const char **word)
 
 	if (*rest == ':') {
 		*word = rest + 1;
-		return &scripted.sent[number - 1];
+		if (scripted.sent[0].way->server == 0)
+			return &scripted.sent[number - 1];
 	}
 	for (size_t i = 0; i < scripted.count; i++)
-		if (!scripted.sent[i].answered)
+		if (!scripted.sent[i].answered &&
+		    (*rest != ':' || scripted.sent[i].way->server == number))
 			return &scripted.sent[i];
 	return NULL;
 }
@@ -488,21 +618,25 @@ answer_by(struct sent *sent, const char *word)
 	return false;
 }
 
-/* A yes that too few replicas have. */
+/* A yes that too few replicas have, by the reply to WAIT. */
 static inline void
-answer_few(struct sent *sent)
+answer_few(struct sent *sent, const char *acks)
 {
-	const struct answer answer = {.outcome = sent->tag == ANSWER_TO_RENEWAL
-						     ? ANSWER_RENEWED
-						     : ANSWER_GRANTED,
+	const struct answer answer = {.outcome =
+					  sent->tag == ANSWER_TO_RENEWAL
+					      ? ANSWER_RENEWED
+					  : sent->tag == ANSWER_TO_RELEASE
+					      ? ANSWER_FREED
+					      : ANSWER_GRANTED,
 	    .fence = "17"};
 
-	answer_value(sent, &answer, REPLY_VALUE, ":0\r\n");
+	answer_value(sent, &answer, REPLY_VALUE, acks);
 }
 
 /* Others: `silent` it may have been run, or not; `permanent` nor will the next;
  * `again` it has not, and is asked the same once more, `refused-again` by a
- * server that has refused the login; `few` too few replicas;
+ * server that has refused the login; `few` too few replicas,
+ * `wait-denied` and `wait-fails` no word of them;
  * `ring` the doorbell; `nonsense` no answer to that question; `-ERR_text` an
  * error, `no:-ERR_text` the refusal of the login. */
 static inline void
@@ -533,7 +667,11 @@ answer_word(const char *word)
 	else if (strcmp(word, "refused-again") == 0)
 		deliver(sent, &refused_again);
 	else if (strcmp(word, "few") == 0)
-		answer_few(sent);
+		answer_few(sent, ":0\r\n");
+	else if (strcmp(word, "wait-denied") == 0)
+		answer_few(sent, "-NOPERM WAIT\r\n");
+	else if (strcmp(word, "wait-fails") == 0)
+		answer_few(sent, "-UNBLOCKED by a failover\r\n");
 	else if (strcmp(word, "ring") == 0 || strcmp(word, "nonsense") == 0)
 		answer_value(sent, *word == 'r' ? &ring : NULL, REPLY_VALUE,
 		    NULL);
@@ -545,39 +683,66 @@ answer_word(const char *word)
 		note("?%s", word);
 }
 
-/* --- steps ------------------------------------------------------------ */
-
 static inline void
-note_state(const struct lock *lock)
+note_phase(enum lock_phase phase, enum lock_failure failure,
+    enum lock_released outcome)
 {
-	static const char *const states[] = {"idle", "acquiring", "held",
+	static const char *const phases[] = {"idle", "acquiring", "held",
 	    "lost", "releasing", "released", "failed"};
 	static const char *const failures[] = {"", ":busy", ":unavailable",
 	    ":not-a-lock", ":other-kind", ":refused", ":error",
 	    ":misconfigured", ":no-outer", ":not-due", ":overtaken"};
 	static const char *const outcomes[] = {":not-held", ":unconfirmed",
 	    ":was-lost", ":freed", ":left", ":kept"};
+
+	note("=%s%s%s", phases[phase],
+	    phase == LOCK_FAILED ? failures[failure] : "",
+	    phase == LOCK_RELEASED ? outcomes[outcome] : "");
+}
+
+/* --- steps ------------------------------------------------------------ */
+
+static inline void
+note_words(const char *what, const char *words, char *last)
+{
+	if (strcmp(words, last) != 0)
+		note("%s'%.48s'", what, words);
+	snprintf(last, SCRIPTED_WORDS_MAX, "%s", words);
+}
+
+static inline void
+note_why(const struct lock_why *why)
+{
+	note_words("", why->text, scripted.why);
+	note_words("cost", why->cost, scripted.cost);
+	if (why->answered != scripted.answered)
+		note("%s", why->answered ? "ok" : "not-ok");
+	scripted.answered = why->answered;
+}
+
+static inline void
+note_state(const struct lock *lock)
+{
 	static enum lock_phase last;
 	static int64_t until;
 	static bool ordered;
 	enum lock_phase phase = lock_phase(lock);
 	int64_t valid_until = lock->lease.valid_until;
 
+	if (scripted.told && phase != LOCK_IDLE)
+		note_why(&lock->why);
 	if (phase == LOCK_IDLE)
 		until = 0;
 	if (lock->order.ordered && !ordered)
 		note("ordered");
 	ordered = lock->order.ordered;
 	if (phase != last && phase != LOCK_IDLE)
-		note("=%s%s%s", states[phase],
-		    phase == LOCK_FAILED ? failures[lock->failure] : "",
-		    phase == LOCK_RELEASED ? outcomes[lock->release.outcome]
-					   : "");
+		note_phase(phase, lock->failure, lock->release.outcome);
 	last = phase;
 	if (valid_until == 0 && until != 0)
 		note("unproven");
 	else if (valid_until != until)
-		note("until@%" PRId64, valid_until - SCRIPTED_BEGIN);
+		note("until@%" PRId64, SINCE_BEGIN(valid_until));
 	until = valid_until;
 }
 
@@ -632,6 +797,8 @@ step(struct lock *lock, const char *word)
 		release_correct(lock,
 		    &(struct request_run){.status = atoi(word + 7),
 			.reason = "taken"});
+	else if (strcmp(word, "proven") == 0)
+		lock->release.is_proven = true;
 	else if (strcmp(word, "loss") == 0)
 		release_lost(lock);
 	else if (strcmp(word, "stop") == 0)
@@ -648,9 +815,76 @@ step(struct lock *lock, const char *word)
 		lock_order(lock, ON_BEHIND);
 	else if (strcmp(word, "full") == 0)
 		scripted.full = true;
+	else if (strcmp(word, "moved") == 0)
+		scripted.moved = true;
+	else if (strcmp(word, "chanceless") == 0)
+		scripted.chanceless = true;
 	else
 		answer_word(word);
 	note_state(lock);
+}
+
+/* --- facts ------------------------------------------------------------ */
+
+/* Of a grant that is unusual, all that it says, and since when it lasts. */
+static inline void
+note_facts(const struct lock *lock)
+{
+	static const char *const debts[] = {"", "queued", "maybe", "ours"};
+	const struct claim *claim = &lock->claim;
+	const struct lock_grant *grant = &lock->grant;
+	char text[200];
+	const struct {
+		const char *name;
+		int64_t value, usual;
+	} facts[] = {{"answered", lock->why.answered, false},
+	    {"no-queue", lock->why.no_queue, false},
+	    {"plain", claim->tier == CLAIM_PLAIN, false},
+	    {"holder", lock->holder.state, HOLDER_UNSEEN},
+	    {"order", lock->holder.order, HOLDER_NOT_ASKED},
+	    {"position", lock->queue.position, -1},
+	    {"length", lock->queue.length, 0},
+	    {"watches", lock->queue.watches_head, false},
+	    {"queued", claim->was_queued, false},
+	    {"ticket", atoll(claim->ticket), 0},
+	    {"head", *claim->head != '\0', false},
+	    {"former", (int64_t)claim->former_count, 0},
+	    {"asked", SINCE_BEGIN(claim->asked_at), 0},
+	    {"sent", SINCE_BEGIN(lock->pace.sent_at), 0},
+	    {"silent", SINCE_BEGIN(lock->pace.silent_since), -SCRIPTED_BEGIN},
+	    {"reply-ms", lock->pace.reply_ms, 1000},
+	    {"backoff", lock->pace.backoff_ms, 100},
+	    {"patience", lock->pace.patience_ms, 1000},
+	    {"round-trip", lock->pace.round_trip_ms, 0},
+	    {"again", lock->pace.again, AGAIN_NO},
+	    {"repeats", lock->pace.repeats, 0},
+	    {"unsafe", lock->is_unsafe, false}, {"healed", lock->healed, false},
+	    {"asks", lock->order.is_out, false},
+	    {"out", lock->vote.is_out, false},
+	    {"permanent", lock->vote.is_permanent, false},
+	    {"unheard", lock->vote.is_unheard, false},
+	    {"away", lock->vote.was_away, false},
+	    {"renewed", SINCE_BEGIN(lock->vote.renewed_at), -SCRIPTED_BEGIN},
+	    {"was-lost", lock->release.outcome == LOCK_WAS_LOST, false},
+	    {"unrecorded", lock->release.unrecorded, false},
+	    {"unreplicated", *lock->release.unreplicated != '\0', false},
+	    {"kept", SINCE_BEGIN(lock->release.kept_until), -SCRIPTED_BEGIN}};
+
+	if (lock->debt != DEBT_NOTHING)
+		note("owes-%s", debts[lock->debt]);
+	snprintf(text, sizeof(text),
+	    "%s/%s/%" PRId64 "/%" PRId64 "/%" PRId64 "/%" PRId64 "@%" PRId64
+	    "/%" PRId64,
+	    grant->fence, claim->fence, claim->start, claim->life_ms,
+	    grant->success_ahead_ms, grant->permits,
+	    SINCE_BEGIN(lock->lease.acquired_at),
+	    SINCE_BEGIN(lock->lease.known_at));
+	if (lock->lease.acquired_at != 0 &&
+	    strcmp(text, "17/17/1700/8/7/3@0/0") != 0)
+		note("grant:%s", text);
+	for (size_t i = 0; i < sizeof(facts) / sizeof(*facts); i++)
+		if (facts[i].value != facts[i].usual)
+			note("%s:%" PRId64, facts[i].name, facts[i].value);
 }
 
 /* --- rows ------------------------------------------------------------- */
@@ -681,6 +915,7 @@ config_with(const char *with)
 	    .wait = has_word(with, "wait"),
 	    .max_waiters = CONFIG_ANY_WAITERS,
 	    .newest = has_word(with, "newest"),
+	    .replace = has_word(with, "replace"),
 	    .replaceable = has_word(with, "replaceable"),
 	    .replicas = has_word(with, "replicas"),
 	    .replicas_ms = has_word(with, "replicas") ? 200 : 0,
@@ -701,7 +936,11 @@ begin(struct lock *lock, struct loop *loop, const struct lock_config *config,
 {
 	scripted = (struct scripted){.now = SCRIPTED_BEGIN,
 	    .noted_at = SCRIPTED_BEGIN,
-	    .ways[0].is_up = !has_word(with, "down")};
+	    .ways[0].is_up = !has_word(with, "down"),
+	    .low = has_word(with, "low"),
+	    .timed = has_word(with, "timed"),
+	    .told = has_word(with, "told"),
+	    .why = "no answer from S"};
 	loop_init(loop);
 	lock_init(lock, loop, config);
 	note_state(lock);
@@ -719,6 +958,14 @@ take_steps(struct lock *lock, const char *steps)
 }
 
 static inline void
+all_is_freed(void)
+{
+	for (size_t i = 0; i < SCRIPTED_WAYS_MAX; i++)
+		if (scripted.ways[i].is_used)
+			ok(false, "  its connections are freed");
+}
+
+static inline void
 play(const struct scripted_row *row)
 {
 	const struct lock_config config = config_with(row->with);
@@ -727,6 +974,8 @@ play(const struct scripted_row *row)
 
 	begin(&lock, &loop, &config, row->with);
 	take_steps(&lock, row->steps);
+	if (has_word(row->with, "facts"))
+		note_facts(&lock);
 	is_text(scripted.trace, row->trace, row->what);
 	if (lock.release.unrecorded)
 		snprintf(lock.why.text, sizeof(lock.why.text),
@@ -735,6 +984,7 @@ play(const struct scripted_row *row)
 		is_text(lock.why.text, row->error, "  its error");
 	lock_fini(&lock);
 	loop_fini(&loop);
+	all_is_freed();
 }
 
 #define PLAY(rows)                                                  \

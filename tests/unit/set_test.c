@@ -1,5 +1,6 @@
-/* What a set makes of the facts about its locks: of several keys, and of one
- * key on several servers. Nothing is sent: the servers do not exist. */
+/* What a set makes of the leases and losses of its locks: of several keys, and
+ * of one key on several servers. Nothing is sent: the servers do not exist; see
+ * rounds_test.c for what is. */
 #include "lock/redlock.h"
 
 #include <stdlib.h>
@@ -136,84 +137,6 @@ test_losses(void)
 	set_fini(&set);
 }
 
-static void
-test_answers(void)
-{
-	begin(&rule_majority, 3);
-	LEASES(10, 9, 8);
-	ok(set.answered, "all have answered");
-	set.locks[0].why.answered = false;
-	set_step(&set);
-	ok(set.answered, "two of three are enough");
-	set.locks[1].why.answered = false;
-	set_step(&set);
-	ok(!set.answered, "one is not");
-	ok(strncmp(set.error, "no majority of 3 servers: ", 26) == 0,
-	    "  it is said why");
-	set_fini(&set);
-}
-
-/* The releases are out; so many servers have answered before. */
-static void
-release(size_t answered)
-{
-	begin(&rule_majority, 3);
-	LEASES(10, 9, 8);
-	set.state = LOCK_RELEASING;
-	for (size_t i = 0; i < set.count; i++) {
-		set.locks[i].state = AT_FREE;
-		set.locks[i].why.answered = i < answered;
-	}
-	set_step(&set);
-}
-
-static void
-test_releases(void)
-{
-	release(0);
-	is_int(set.state, LOCK_RELEASING, "no release is answered: it waits");
-	ok(!set.answered, "  no server answers");
-	is_text(set.error, "no majority of 3 servers: ; ; ",
-	    "  it is said why");
-	set.locks[0].state = set.locks[1].state = AT_DONE;
-	set_step(&set);
-	ok(set.answered, "  until two of three have");
-	set_fini(&set);
-	release(2);
-	ok(set.answered, "two of three had answered before");
-	set_fini(&set);
-}
-
-/* Whether a server that has lost the lock is asked for it again, after these
- * have renewed it. */
-static bool
-is_planted(size_t renewed)
-{
-	bool planted;
-
-	begin(&rule_majority, 5);
-	LEASES(10, 9, 8, 7, 6);
-	set.locks[4].state = AT_LOST;
-	set.locks[4].pace.sent_at = now;
-	for (size_t i = 0; i < renewed; i++)
-		set.locks[i].vote.renewed_at = now;
-	set_step(&set);
-	planted = set.locks[4].state == AT_PLANT;
-	if (planted)
-		is_int(set.locks[4].lease.valid_until, 0,
-		    "  nothing is proven");
-	set_fini(&set);
-	return planted;
-}
-
-static void
-test_planting(void)
-{
-	ok(!is_planted(0), "no renewal: it is not planted");
-	ok(!is_planted(2), "a minority has renewed it: neither");
-	ok(is_planted(3), "a majority has: it is");
-}
-
 int
 main(void)
 {
@@ -221,9 +144,6 @@ main(void)
 		abort();
 	test_leases();
 	test_losses();
-	test_answers();
-	test_releases();
-	test_planting();
 	loop_fini(&loop);
 	return tap_done();
 }
