@@ -33,6 +33,7 @@ SCRIPTED := $(patsubst %,$(B)/tests/unit/%_test,acquire errors lease lock releas
 SCRIPTED_WRAPS := clock_now answer_read dice_between $(addprefix way_,new free send drop \
 	doubt reject is_up rests_until has_moved label error)
 $(SCRIPTED): ALL_LDFLAGS += $(SCRIPTED_WRAPS:%=-Wl,--wrap=%)
+$(B)/tests/unit/event_test: ALL_LDFLAGS += -Wl,--wrap=way_rests_until
 TABLES_TEST := $(B)/tests/unit/tables_test
 PLAYED := $(PLAYED_TESTS:%=$(B)/tests/unit/%_test)
 $(filter-out $(PLAYED),$(UNIT)) $(FUZZ): %: %.o $(filter-out $(B)/src/app/main.o,$(OBJ))

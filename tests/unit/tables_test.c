@@ -74,8 +74,8 @@ add_reply(struct lines *lines, const char *reply)
 	return end;
 }
 
-/* redis [NODE:] COMMAND...: its reply is compared if one is expected, and if it
- * is an error. */
+/* redis [NODE:] COMMAND... [; COMMAND...]: the last reply is compared if one is
+ * expected, and if it is an error. */
 static void
 do_redis(char *line)
 {
@@ -91,9 +91,17 @@ do_redis(char *line)
 	}
 	if (node == NULL || count <= first)
 		table_refuse(line, "no server, or no command");
-	for (int i = first; i < count; i++)
-		words[i] = call_expand(words[i]);
-	add_reply(&got, node_execute(node, (const char *const *)words + first));
+	for (int i = first; i <= count; i++) {
+		if (i < count && strcmp(words[i], ";") != 0) {
+			words[i] = call_expand(words[i]);
+			continue;
+		}
+		words[i] = NULL;
+		lines_clear(&got);
+		add_reply(&got,
+		    node_execute(node, (const char *const *)words + first));
+		first = i + 1;
+	}
 	if (table_count_expected("|!") > 0 ||
 	    (got.count > 0 && got.all[0][0] == '!'))
 		table_compare(&got, "|!");
