@@ -336,10 +336,10 @@ add_usual(const char **all, const char *script, const char *token)
 {
 	char n = token[strlen(token) - 1];
 	bool releases = strncmp(script, "release", 7) == 0;
-	const char letter = strstr(script, "counted") == NULL ? 'x'
-			    : strncmp(token, "s:", 2) == 0    ? 's'
-							      : 'p';
-	const char *const waiter = world_format("%c:" TOKEN "%c:@h", letter, n);
+	const char *letter = strstr(script, "counted") == NULL ? "x"
+			     : strncmp(token, "s:", 2) == 0    ? "s"
+							       : "p";
+	const char *const waiter = world_format("%s:" TOKEN "%c:@h", letter, n);
 	const char *const run = world_format("run %c", n);
 	const char *const words[] = {releases ? waiter : "5000",
 	    releases ? world_format("%c 2 %s", n, run) : run,

@@ -523,6 +523,7 @@ test_first_silence(void)
 }
 
 /* The connection is up. */
+/* NOLINTNEXTLINE(bugprone-reserved-identifier): the linker's name */
 int64_t __wrap_way_rests_until(const struct way *way);
 
 int64_t
