@@ -33,6 +33,8 @@ SCRIPTED := $(patsubst %,$(B)/tests/unit/%_test,acquire errors lease lock releas
 SCRIPTED_WRAPS := clock_now answer_read dice_between $(addprefix way_,new free send drop \
 	doubt reject is_up rests_until has_moved label error)
 $(SCRIPTED): ALL_LDFLAGS += $(SCRIPTED_WRAPS:%=-Wl,--wrap=%)
+GUARD_WRAPS := $(addprefix guard_,job_is_gone is_unresponsive kill kill_job order set_deadline)
+$(B)/tests/unit/watch_test: ALL_LDFLAGS += $(GUARD_WRAPS:%=-Wl,--wrap=%)
 $(B)/tests/unit/event_test: ALL_LDFLAGS += -Wl,--wrap=way_rests_until
 TABLES_TEST := $(B)/tests/unit/tables_test
 PLAYED := $(PLAYED_TESTS:%=$(B)/tests/unit/%_test)
