@@ -5,10 +5,13 @@
 #include "run/run.h"
 #include "tap.h"
 
-static struct {
+struct seen {
 	int64_t deadline;
 	int kills, job_kills, stuck, terms, stops;
-} seen;
+};
+
+/* NOLINTNEXTLINE(*-avoid-non-const-global-variables): one case at once */
+static struct seen seen;
 
 /* NOLINTBEGIN(bugprone-reserved-identifier): the linker's names */
 bool __wrap_guard_job_is_gone(struct guard *guard);
@@ -76,34 +79,34 @@ test_stop(void)
 	static const struct {
 		const char *what;
 		int64_t stop_by, valid_until, since, now, late_ms;
-		enum job_state state;
 		int64_t deadline, wake_at; /* 0: it is given up */
+		enum job_state state;
 		int kills;
 	} cases[] = {
-	    {"before the deadline", 1000, 99999, 500, 900, 0, JOB_RUNNING, 1000,
-		1150, 0},
-	    {"a moment for the guard", 1000, 99999, 500, 1149, 0, JOB_RUNNING,
-		1000, 1150, 0},
-	    {"which is over", 1000, 99999, 500, 1150, 0, JOB_RUNNING, 1000,
-		1170, 1},
-	    {"until KILL has no effect", 1000, 99999, 500, 5999, 0, JOB_RUNNING,
-		1000, 6019, 1},
-	    {"for five seconds", 1000, 99999, 500, 6000, 0, JOB_RUNNING, 1000,
-		0, 0},
-	    {"at the end of the lease", 50000, 1300, 500, 1149, 0, JOB_RUNNING,
-		1000, 1150, 0},
-	    {"from when it was stopped", 1000, 99999, 1299, 1300, 0,
-		JOB_RUNNING, 1000, 1449, 0},
-	    {"too late anyway", 1000, 99999, 1300, 1399, 0, JOB_RUNNING, 1000,
-		1400, 0},
-	    {"awaited anew after a pause", 1000, 99999, 500, 1300, 150,
-		JOB_RUNNING, 1000, 1400, 0},
+	    {"before the deadline", 1000, 99999, 500, 900, 0, 1000, 1150,
+		JOB_RUNNING, 0},
+	    {"a moment for the guard", 1000, 99999, 500, 1149, 0, 1000, 1150,
+		JOB_RUNNING, 0},
+	    {"which is over", 1000, 99999, 500, 1150, 0, 1000, 1170,
+		JOB_RUNNING, 1},
+	    {"until KILL has no effect", 1000, 99999, 500, 5999, 0, 1000, 6019,
+		JOB_RUNNING, 1},
+	    {"for five seconds", 1000, 99999, 500, 6000, 0, 1000, 0,
+		JOB_RUNNING, 0},
+	    {"at the end of the lease", 50000, 1300, 500, 1149, 0, 1000, 1150,
+		JOB_RUNNING, 0},
+	    {"from when it was stopped", 1000, 99999, 1299, 1300, 0, 1000, 1449,
+		JOB_RUNNING, 0},
+	    {"too late anyway", 1000, 99999, 1300, 1399, 0, 1000, 1400,
+		JOB_RUNNING, 0},
+	    {"awaited anew after a pause", 1000, 99999, 500, 1300, 150, 1000,
+		1400, JOB_RUNNING, 0},
 	    {"not after one that began later", 1000, 99999, 500, 1300, 149,
-		JOB_RUNNING, 1000, 1320, 1},
+		1000, 1320, JOB_RUNNING, 1},
 	    {"nor after one that was in time", 1000, 99999, 500, 1299, 900,
-		JOB_RUNNING, 1000, 1319, 1},
-	    {"without a guard", 1000, 99999, 500, 900, 0, JOB_UNGUARDED, 1000,
-		920, 0},
+		1000, 1319, JOB_RUNNING, 1},
+	    {"without a guard", 1000, 99999, 500, 900, 0, 1000, 920,
+		JOB_UNGUARDED, 0},
 	};
 	static const struct event_sink sink = {.on_event = on_event};
 	static const struct opts opts = {.lock.ttl_ms = 30000};
@@ -151,12 +154,12 @@ static void
 test_job(void)
 {
 	static const struct {
-		enum job_state state;
 		int64_t killed_at;
+		enum job_state state;
 		enum ending_reason ending;
-	} cases[] = {{JOB_KILLING, CLOCK_NEVER, ENDING_LEASE_OVER},
-	    {JOB_KILLING, 1, ENDING_OVERRUN},
-	    {JOB_UNGUARDED, CLOCK_NEVER, ENDING_GUARD_DIED}};
+	} cases[] = {{CLOCK_NEVER, JOB_KILLING, ENDING_LEASE_OVER},
+	    {1, JOB_KILLING, ENDING_OVERRUN},
+	    {CLOCK_NEVER, JOB_UNGUARDED, ENDING_GUARD_DIED}};
 	static const struct event_sink sink = {.on_event = on_event};
 	static const struct opts opts = {.lock.ttl_ms = 30000};
 	const struct lock_config config = {.name = "a"};
