@@ -98,10 +98,10 @@ describe_lock(const struct look *look, enum look_due due,
 /* Adds what is known of the runs of a lock; false if that is nothing. A history
  * that is damaged or withheld may hide them. */
 static bool
-check_look(struct check *check, const struct look *look, const char *key)
+check_look(struct check *check, const struct look *look)
 {
-	const char *name = key + strlen(check->client->opts->prefix);
-	const struct look_problem *problem = look_history_problem(look, key);
+	const char *name = client_name_of(check->client, look);
+	const struct look_problem *problem = look_history_problem(look);
 	const struct look_run *over = look_last_over(look);
 	bool failed = over != NULL && look_run_has_failed(over);
 	int64_t overdue_ms;
@@ -109,7 +109,7 @@ check_look(struct check *check, const struct look *look, const char *key)
 
 	if (problem != NULL)
 		add_check(check, name, CHECK_UNKNOWN,
-		    mem_strdup(client_is_denied(problem)
+		    mem_strdup(problem->is_denied
 				   ? "its history may not be read"
 				   : "its history is damaged"));
 	else if (look_has_history(look))
@@ -126,14 +126,12 @@ check_look(struct check *check, const struct look *look, const char *key)
  */
 
 static int
-check_named(struct client *client, const struct key_names *keys,
-    const struct look *look)
+check_named(struct client *client, const struct look *look)
 {
 	struct check *check = client->arg;
-	const char *name = keys->lock + strlen(client->opts->prefix);
 
-	if (!check_look(check, look, keys->lock))
-		add_check(check, name, CHECK_OVERDUE,
+	if (!check_look(check, look))
+		add_check(check, client_name_of(client, look), CHECK_OVERDUE,
 		    mem_strdup("no run is known"));
 	return EXITCODE_OK;
 }
@@ -166,15 +164,15 @@ check_names(struct check *check)
  */
 
 static void
-on_check_lock(void *arg, struct look *look, const char *key)
+on_check_lock(void *arg, struct look *look)
 {
 	const struct check *check = arg;
 	const struct opts *opts = check->client->opts;
 
 	for (size_t i = 0; i < opts->key_count; i++)
-		if (strcmp(opts->keys[i].key, key) == 0)
+		if (strcmp(opts->keys[i].key, look->keys->lock) == 0)
 			return;
-	check_look(arg, look, key);
+	check_look(arg, look);
 }
 
 static int

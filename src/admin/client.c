@@ -24,7 +24,7 @@ client_forget_failure(struct client *client)
 
 void
 client_take(struct client *client, const struct question *question,
-    client_read *read, void *arg)
+    query_read *read, void *arg)
 {
 	enum ending_reason failure = ENDING_SERVER_ERROR;
 	const char *what = "error from", *label = question->label;
@@ -37,7 +37,7 @@ client_take(struct client *client, const struct question *question,
 		return;
 	}
 	if (question->outcome == QUESTION_ANSWERED) {
-		if (read(arg, question->value) == 0)
+		if (read == NULL || read(arg, question->value))
 			return;
 		what = "unexpected answer from";
 		label = way_label(client->enquiry.server);
@@ -63,8 +63,8 @@ client_take(struct client *client, const struct question *question,
 /* --- asking ------------------------------------------------------------- */
 
 bool
-client_ask(struct client *client, const struct script *script,
-    const char **argv, client_read *read, void *arg)
+client_ask(struct client *client, struct request *request, query_read *read,
+    void *arg)
 {
 	struct enquiry *enquiry = &client->enquiry;
 	int64_t began_at = clock_now();
@@ -73,7 +73,7 @@ client_ask(struct client *client, const struct script *script,
 	bool reported = false;
 
 	for (;;) {
-		struct question question = {.script = script, .argv = argv};
+		struct question question = enquiry_question(request);
 
 		client_forget_failure(client);
 		enquiry_ask(enquiry, &question, 1);
@@ -95,15 +95,8 @@ client_ask(struct client *client, const struct script *script,
 	}
 	if (reported && client->failure == ENDING_NONE)
 		client_emit(client, (struct event){.type = EVENT_REPLIED});
+	request_fini(request);
 	return client->failure == ENDING_NONE;
-}
-
-int
-client_ignore(void *arg, const struct value *value)
-{
-	(void)arg;
-	(void)value;
-	return 0;
 }
 
 /* --- what is printed ------------------------------------------------------ */
@@ -161,14 +154,6 @@ client_reaches_helpers(const struct client *client, const char *key)
 	return !client->enquiry.endpoint->cluster || key_is_placeable(key);
 }
 
-static int
-read_client_look(void *arg, const struct value *value)
-{
-	struct look *look = arg;
-
-	return query_read_look(look, value, look->keys) ? 0 : -1;
-}
-
 /* Access rules may deny the keys beside the lock's own. Then a rlockrun looks
  * like another client. */
 static bool
@@ -187,9 +172,7 @@ look_at_lock(struct client *client, const struct key_names *keys,
 
 		look->keys = keys;
 		query_look(&request, keys, count, limits);
-		found = client_ask(client, request.command.script, request.argv,
-		    read_client_look, look);
-		request_fini(&request);
+		found = client_ask(client, &request, query_read_look, look);
 		if (found || count == QUERY_KEY_ONLY ||
 		    client->failure != ENDING_REFUSED ||
 		    action == OPTS_HISTORY || action == OPTS_CHECK)
@@ -206,17 +189,10 @@ look_at_lock(struct client *client, const struct key_names *keys,
 	return found;
 }
 
-static int
-read_nested(void *arg, const struct value *value)
-{
-	return query_read_nested(arg, value) ? 0 : -1;
-}
-
 /* Each holder has a key of its own for the runs that are nested in it, but not
  * one whose lock is kept. Whether it can be read hardly matters. */
 static void
-count_nested(struct client *client, const struct key_names *keys,
-    struct look *look)
+count_nested(struct client *client, struct look *look)
 {
 	for (size_t i = 0; look->whole && i < look->listed; i++) {
 		struct request request;
@@ -226,12 +202,10 @@ count_nested(struct client *client, const struct key_names *keys,
 		    !holder_is_known(&look->holders[i].who) ||
 		    look->holders[i].who.state == HOLDER_ENDED)
 			continue;
-		query_nested(&request, keys, look->holders[i].token);
-		if (client_ask(client, request.command.script, request.argv,
-			read_nested, &count))
+		query_nested(&request, look->keys, look->holders[i].token);
+		if (client_ask(client, &request, query_read_nested, &count))
 			look->nested += count;
 		client_forget_failure(client);
-		request_fini(&request);
 	}
 }
 
@@ -245,8 +219,8 @@ client_look(struct client *client, const char *key,
 
 	key_names_init(&keys, key, NULL);
 	if (look_at_lock(client, &keys, limits, &look)) {
-		count_nested(client, &keys, &look);
-		result = act(client, &keys, &look);
+		count_nested(client, &look);
+		result = act(client, &look);
 		query_fini(&look);
 	} else {
 		result = client_report_failure(client);
@@ -255,23 +229,24 @@ client_look(struct client *client, const char *key,
 	return result;
 }
 
-bool
-client_is_denied(const struct look_problem *problem)
-{
-	return reply_judge_error(problem->error) == VERDICT_REFUSED;
-}
-
 void
-client_report_problem(const struct client *client, const char *name,
+client_report_problem(const struct client *client, const struct look *look,
     const struct look_problem *problem)
 {
 	char why[sizeof(client->error)];
 
 	reply_describe(why, sizeof(why),
-	    client_is_denied(problem) ? "not permitted to read" : "damaged:",
+	    problem->is_denied ? "not permitted to read" : "damaged:",
 	    problem->key, problem->error);
-	client_emit(client,
-	    (struct event){.type = EVENT_NOT_SHOWN, .name = name, .why = why});
+	client_emit(client, (struct event){.type = EVENT_NOT_SHOWN,
+				.name = client_name_of(client, look),
+				.why = why});
+}
+
+const char *
+client_name_of(const struct client *client, const struct look *look)
+{
+	return look->keys->lock + strlen(client->opts->prefix);
 }
 
 /* --- which server ----------------------------------------------------- */

@@ -32,6 +32,7 @@ struct client {
 	char error[REPLY_FAILURE_MAX];
 };
 
+/* The exit code. */
 typedef int client_command(struct client *client);
 
 /* Calls it for each of the servers in turn, so that differences between them
@@ -39,26 +40,20 @@ typedef int client_command(struct client *client);
 int client_visit_servers(const struct opts *opts, struct loop *loop,
     const struct events *events, client_command *command);
 
-/* Reads the answer. 0, or -1 when it is none to the command. */
-typedef int client_read(void *arg, const struct value *value);
-/* Accepts any answer. */
-int client_ignore(void *arg, const struct value *value);
-
-/* Sends the same until there is a reply, for --server-timeout at most: a server
- * that restarts is back in a moment. argv ends with NULL; the script may be
- * NULL. False after a failure. */
-bool client_ask(struct client *client, const struct script *script,
-    const char **argv, client_read *read, void *arg);
+/* Sends a request until there is a reply, for --server-timeout at most: a
+ * server that restarts is back in a moment. Then it reads the answer, and frees
+ * the request; read may be NULL, which accepts any. False after a failure. */
+bool client_ask(struct client *client, struct request *request,
+    query_read *read, void *arg);
 
 /* Reads the answer to a question, or notes why there is none. */
 void client_take(struct client *client, const struct question *question,
-    client_read *read, void *arg);
+    query_read *read, void *arg);
 
 void client_forget_failure(struct client *client);
 /* Emits the failure, and returns its exit code. */
 int client_report_failure(const struct client *client);
 
-/* Emits an event about the lock of that name. */
 void client_emit(const struct client *client, struct event event);
 /* The end with that reason. Returns its exit code. */
 int client_end(const struct client *client, enum ending_reason reason,
@@ -70,19 +65,19 @@ void client_note_output(struct client *client);
 /* Flushes stdout. The exit code. */
 int client_check_output(struct client *client);
 
-typedef int client_act(struct client *client, const struct key_names *keys,
-    const struct look *look);
+typedef int client_act(struct client *client, const struct look *look);
 
 /* Looks at the lock with that key. The exit code of act, or of a failure. */
 int client_look(struct client *client, const char *key,
     const struct query_limits *limits, client_act *act);
 
-/* Whether the access rules withhold a helper key, which may be in good order.
- */
-bool client_is_denied(const struct look_problem *problem);
-/* Emits that a helper key of the lock of that name cannot be shown. */
-void client_report_problem(const struct client *client, const char *name,
+/* Emits that a helper key of the lock cannot be shown. */
+void client_report_problem(const struct client *client, const struct look *look,
     const struct look_problem *problem);
+
+/* The name of the lock that was looked at: its key without the prefix. */
+const char *client_name_of(const struct client *client,
+    const struct look *look);
 
 /* Whether the helper keys lie in the key's slot, if it is a cluster. */
 bool client_reaches_helpers(const struct client *client, const char *key);

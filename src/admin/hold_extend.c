@@ -1,8 +1,5 @@
 #include "admin/commands.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "admin/look.h"
@@ -14,22 +11,22 @@
 
 enum { KNOWN_LONGER_MS = 60 * 60 * 1000 };
 
-static int
+static bool
 read_renewed(void *arg, const struct value *value)
 {
 	bool *ours = arg;
 	struct answer answer;
 
 	if (!answer_read(&answer, ANSWER_TO_RENEWAL, value))
-		return -1;
+		return false;
 	*ours = answer.outcome == ANSWER_RENEWED;
-	return 0;
+	return true;
 }
 
-static int
+static bool
 read_integer(void *arg, const struct value *value)
 {
-	return value_integer(value, arg) ? 0 : -1;
+	return value_integer(value, arg);
 }
 
 /* The lease only ever becomes longer, so a command that was delayed on the way
@@ -41,30 +38,29 @@ extend(struct client *client, const struct key_names *keys, const char *token,
 	int64_t ms = client->opts->lock.hold_ms,
 		known_ms = ms + KNOWN_LONGER_MS;
 	int64_t known_left_ms;
-	char life[24];
-	const char *left[] = {"PTTL", keys->info, NULL};
-	const char *expire[] = {"PEXPIRE", keys->info, life, NULL};
 	struct request request;
-	bool ours, replied;
+	bool ours;
 
 	if (left_ms < ms) {
 		query_lengthen(&request, keys, token, ms);
 		client->enquiry.replicas = client->opts->lock.replicas;
-		replied = client_ask(client, request.command.script,
-		    request.argv, read_renewed, &ours);
-		request_fini(&request);
-		if (!replied)
+		if (!client_ask(client, &request, read_renewed, &ours))
 			return client_report_failure(client);
 		client->enquiry.replicas = 0;
 		if (!ours)
 			return client_end(client, ENDING_HOLD_OVER, NULL, NULL);
 		/* What is known of the hold lives as long, if the access rules
 		 * permit that. */
-		snprintf(life, sizeof(life), "%" PRId64, known_ms);
-		if (client_ask(client, NULL, left, read_integer,
+		request_begin(&request);
+		REQUEST_ADD(&request, "PTTL", keys->info);
+		if (client_ask(client, &request, read_integer,
 			&known_left_ms) &&
-		    known_left_ms < known_ms)
-			client_ask(client, NULL, expire, client_ignore, NULL);
+		    known_left_ms < known_ms) {
+			request_begin(&request);
+			REQUEST_ADD(&request, "PEXPIRE", keys->info,
+			    request_number(&request, known_ms));
+			client_ask(client, &request, NULL, NULL);
+		}
 	}
 	client_emit(client, (struct event){.type = EVENT_HELD,
 				.ms = left_ms < ms ? ms : left_ms});
@@ -73,8 +69,7 @@ extend(struct client *client, const struct key_names *keys, const char *token,
 
 /* Without a record, as where the access rules deny it, the token is enough. */
 static int
-consider_hold(struct client *client, const struct key_names *keys,
-    const struct look *look)
+consider_hold(struct client *client, const struct look *look)
 {
 	const struct look_holder *holder =
 	    look_holder_with(look, client->opts->token);
@@ -87,7 +82,8 @@ consider_hold(struct client *client, const struct key_names *keys,
 	if (look->kind == 'x' && strlen(holder->token) < TOKEN_SIZE &&
 	    (holder->who.state == HOLDER_HOLD ||
 		holder->who.state == HOLDER_FOREIGN))
-		return extend(client, keys, holder->token, holder->who.left_ms);
+		return extend(client, look->keys, holder->token,
+		    holder->who.left_ms);
 	client_emit(client,
 	    (struct event){.type = EVENT_NOT_EXTENDED, .who = who});
 	return EXITCODE_BUSY;

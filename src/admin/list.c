@@ -24,19 +24,18 @@ begin_table(struct list *list)
 }
 
 static void
-on_list_lock(void *arg, struct look *look, const char *key)
+on_list_lock(void *arg, struct look *look)
 {
 	struct list *list = arg;
 	struct client *client = list->client;
-	const char *name = key + strlen(client->opts->prefix);
-	const struct look_problem *problem = look_history_problem(look, key);
+	const struct look_problem *problem = look_history_problem(look);
 	const struct look_run *over = look_last_over(look);
 	struct row row = {.table = &list->table};
 
 	/* What is withheld has been reported by the search. */
 	if (client->opts->all && !client->opts->json && problem != NULL &&
-	    !client_is_denied(problem))
-		client_report_problem(client, name, problem);
+	    !problem->is_denied)
+		client_report_problem(client, look, problem);
 	if (client->opts->failed &&
 	    (over == NULL || !look_run_has_failed(over)))
 		return;
@@ -44,11 +43,11 @@ on_list_lock(void *arg, struct look *look, const char *key)
 		client->is_held = true;
 		list->search.enough = true; /* one is */
 	} else if (client->opts->json) {
-		lock_row_print_json(look, client, key);
+		lock_row_print_json(look, client);
 	} else {
 		begin_table(list);
 		table_add(&list->table);
-		lock_row_put(&row, look, client, key);
+		lock_row_put(&row, look, client);
 	}
 	list->count++;
 	list->waiting += look->waiting > 0 ? (size_t)look->waiting : 0;

@@ -222,19 +222,20 @@ put_history(struct row *row, const struct look *look)
 
 /* --- a lock --------------------------------------------------------------- */
 
-/* With --all the last run stands in place of the holder. */
-static void
-put_cells(struct row *row, const struct look *look, const char *name, bool all)
+void
+lock_row_put(struct row *row, const struct look *look,
+    const struct client *client)
 {
 	static const char hows[][8] = {[HOLDER_ENDED] = " kept",
 	    [HOLDER_HOLD] = " hold",
 	    [HOLDER_PAUSED] = " paused"};
 	const struct look_holder *oldest = look_oldest(look);
+	bool all = client->opts->all;
 	char kind[64], left[32];
 
 	look_describe_kind(look, kind, sizeof(kind));
 	look_describe_left(look->left_ms, left, sizeof(left));
-	row_words(row, "NAME", "%s", name);
+	row_words(row, "NAME", "%s", client_name_of(client, look));
 	row_words(row, "KIND", "%s", kind);
 	row_words(row, "STATE", "%s", look->kind != '\0' ? kind : "free");
 	row_words(row, "TTL", "%s%s", left,
@@ -255,17 +256,17 @@ put_cells(struct row *row, const struct look *look, const char *name, bool all)
 	}
 }
 
-static void
-put_members(struct row *row, const struct look *look,
-    const struct client *client, const char *key)
+void
+lock_row_print_json(const struct look *look, const struct client *client)
 {
+	struct row json = {.out = stdout}, *row = &json;
 	const struct opts *opts = client->opts;
 	enum opts_action action = opts->action;
 
 	row_open(row, "", '{');
 	row_bool(row, "held", look->kind != '\0');
-	row_string(row, "name", key + strlen(opts->prefix));
-	row_string(row, "key", key);
+	row_string(row, "name", client_name_of(client, look));
+	row_string(row, "key", look->keys->lock);
 	row_string(row, "server", way_label(client->enquiry.server));
 	row_number(row, NULL, "db", true, client->endpoint->db);
 	row_string(row, "prefix", opts->prefix);
@@ -295,26 +296,6 @@ put_members(struct row *row, const struct look *look,
 	}
 	row_close(row, ']');
 	row_close(row, '}');
-}
-
-void
-lock_row_put(struct row *row, const struct look *look,
-    const struct client *client, const char *key)
-{
-	if (row->table != NULL)
-		put_cells(row, look, key + strlen(client->opts->prefix),
-		    client->opts->all);
-	else
-		put_members(row, look, client, key);
-}
-
-void
-lock_row_print_json(const struct look *look, const struct client *client,
-    const char *key)
-{
-	struct row row = {.out = stdout};
-
-	lock_row_put(&row, look, client, key);
 	putchar('\n');
 }
 

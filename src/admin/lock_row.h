@@ -13,19 +13,18 @@
 #define LOCK_ROW_RUNS \
 	"STARTED TOOK WAITED STATUS REASON HOST PID USER FENCE LABEL"
 
-/* With the members that the action shows; with --all a table has the last run
- * in place of the holder. */
+/* The cells of a table; with --all it has the last run in place of the holder.
+ */
 void lock_row_put(struct row *row, const struct look *look,
-    const struct client *client, const char *key);
+    const struct client *client);
 
 /* now_ms: by the server's clock. */
 void lock_row_put_run(struct row *row, const char *name,
     const struct look_run *run, int64_t now_ms);
 
-/* To stdout as one line of JSON; ferror(3) shows whether that could be written.
- */
-void lock_row_print_json(const struct look *look, const struct client *client,
-    const char *key);
+/* The members that the action shows, to stdout as one line of JSON; ferror(3)
+ * shows whether that could be written. */
+void lock_row_print_json(const struct look *look, const struct client *client);
 
 /* To stdout, that a lock is paused or resumed, as this word says: as JSON, or,
  * if it is, for people. left_ms: for so long; -1: without an end, or it is not.

@@ -24,18 +24,13 @@ look_has_history(const struct look *look)
 }
 
 const struct look_problem *
-look_history_problem(const struct look *look, const char *key)
+look_history_problem(const struct look *look)
 {
-	const struct look_problem *found = NULL;
-	struct key_names keys;
-
-	key_names_init(&keys, key, NULL);
-	for (size_t i = 0; i < look->problem_count && found == NULL; i++)
-		if (strcmp(look->problems[i].key, keys.runs) == 0 ||
-		    strcmp(look->problems[i].key, keys.info) == 0)
-			found = &look->problems[i];
-	key_names_fini(&keys);
-	return found;
+	for (size_t i = 0; i < look->problem_count; i++)
+		if (strcmp(look->problems[i].key, look->keys->runs) == 0 ||
+		    strcmp(look->problems[i].key, look->keys->info) == 0)
+			return &look->problems[i];
+	return NULL;
 }
 
 bool

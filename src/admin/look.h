@@ -31,8 +31,7 @@ const struct look_holder *look_holder_with(const struct look *look,
 bool look_has_history(const struct look *look);
 
 /* What is wrong with the history of the lock, or NULL. */
-const struct look_problem *look_history_problem(const struct look *look,
-    const char *key);
+const struct look_problem *look_history_problem(const struct look *look);
 
 /* Whether that time, by the server's clock, lies more than a minute ahead: then
  * a clock was stepped, and nothing is known from the time. A little less is as

@@ -16,17 +16,11 @@ enum { PAUSE_LOCKS = 1000, POLL_MIN_MS = 100, POLL_MAX_MS = 500 };
 /* The ends of the pauses may differ by this much. */
 enum { PAUSE_SLACK_MS = 1000 };
 
-struct found {
-	char *key;
-	int node;
-};
-
 struct pause {
 	struct client *client;
-	struct found *found;
-	size_t found_count;
-	struct target *targets;
+	struct target **targets;
 	size_t count;
+	bool is_incomplete; /* without randomness or memory for a target */
 	bool must_find_nodes;
 	bool has_progress; /* in this round */
 	int64_t heard_at;  /* the last answer */
@@ -34,14 +28,28 @@ struct pause {
 
 /* --- the locks ---------------------------------------------------------- */
 
+/* In the order of their names, each once: several helper keys lead to the same
+ * lock. One more than are permitted is enough to know that there are too many.
+ */
 static void
-add_found(struct pause *pause, const char *key, int node)
+add_target(struct pause *pause, const char *key, int node)
 {
-	size_t size = (pause->found_count + 1) * sizeof(*pause->found);
+	size_t size = (pause->count + 1) * sizeof(struct target *), at = 0;
+	struct target **targets;
 
-	pause->found = mem_realloc(pause->found, size);
-	pause->found[pause->found_count++] =
-	    (struct found){.key = mem_strdup(key), .node = node};
+	while (at < pause->count &&
+	       strcmp(pause->targets[at]->config.key, key) < 0)
+		at++;
+	if (pause->count > PAUSE_LOCKS ||
+	    (at < pause->count &&
+		strcmp(pause->targets[at]->config.key, key) == 0))
+		return;
+	pause->targets = targets = mem_realloc(pause->targets, size);
+	memmove(&targets[at + 1], &targets[at],
+	    (pause->count++ - at) * sizeof(struct target *));
+	targets[at] = mem_alloc(sizeof(**targets));
+	if (target_init(targets[at], pause->client, key, node) == -1)
+		pause->is_incomplete = true;
 }
 
 static void
@@ -49,34 +57,7 @@ on_found_key(void *arg, const char *key)
 {
 	struct pause *pause = arg;
 
-	add_found(pause, key, pause->client->enquiry.node);
-}
-
-static int
-compare_found(const void *a, const void *b)
-{
-	const struct found *one = a, *other = b;
-
-	return strcmp(one->key, other->key);
-}
-
-/* Several helper keys lead to the same lock. */
-static void
-sort_found(struct pause *pause)
-{
-	struct found *found = pause->found;
-	size_t count = 0;
-
-	if (pause->found_count > 0)
-		qsort(found, pause->found_count, sizeof(*found), compare_found);
-	for (size_t i = 0; i < pause->found_count; i++) {
-		if (count > 0 &&
-		    strcmp(found[count - 1].key, found[i].key) == 0)
-			free(found[i].key);
-		else
-			found[count++] = found[i];
-	}
-	pause->found_count = count;
+	add_target(pause, key, pause->client->enquiry.node);
 }
 
 /* --- asking ------------------------------------------------------------- */
@@ -87,7 +68,7 @@ has_lock_moved(struct pause *pause, struct target *target,
     const struct question *question)
 {
 	const struct enquiry *enquiry = &pause->client->enquiry;
-	struct cluster_node to;
+	struct url_address to;
 	int node;
 
 	if (question->outcome != QUESTION_FAILED ||
@@ -177,12 +158,9 @@ ask_together(struct pause *pause, struct target **targets, size_t count)
 	    state == TARGET_MARK ? pause->client->opts->lock.replicas : 0;
 	for (size_t i = 0; i < count; i++) {
 		target_ask(&requests[i], targets[i]);
-		questions[i] =
-		    (struct question){.script = requests[i].command.script,
-			.argv = requests[i].argv};
-		enquiry_send(enquiry, &questions[i], i + 1 < count);
+		questions[i] = enquiry_question(&requests[i]);
 	}
-	enquiry_await(enquiry);
+	enquiry_ask(enquiry, questions, count);
 	for (size_t i = 0; i < count; i++)
 		request_fini(&requests[i]);
 	enquiry->replicas = 0;
@@ -200,7 +178,7 @@ visit_node(void *arg)
 
 	for (enum target_state state = 0; state < TARGET_PAUSED; state++)
 		for (size_t i = 0; i < pause->count; i++) {
-			struct target *target = &pause->targets[i];
+			struct target *target = pause->targets[i];
 
 			if (client->failure == ENDING_REFUSED &&
 			    state < TARGET_LEAVE)
@@ -227,12 +205,9 @@ run_round(struct pause *pause)
 	if (pause->must_find_nodes) {
 		pause->must_find_nodes = !search_nodes(client);
 		for (size_t i = 0; i < pause->count; i++)
-			pause->targets[i].node = 0;
+			pause->targets[i]->node = 0;
 	}
-	if (client->endpoint->cluster)
-		enquiry_visit_nodes(&client->enquiry, visit_node, pause);
-	else
-		visit_node(pause);
+	enquiry_visit_nodes(&client->enquiry, visit_node, pause);
 }
 
 /* --- until all are paused ----------------------------------------------- */
@@ -245,8 +220,8 @@ count_open(const struct pause *pause, bool failing)
 	size_t count = 0;
 
 	for (size_t i = 0; i < pause->count; i++)
-		count += pause->targets[i].state < TARGET_PAUSED &&
-			 (!failing || pause->targets[i].failing_since != 0);
+		count += pause->targets[i]->state < TARGET_PAUSED &&
+			 (!failing || pause->targets[i]->failing_since != 0);
 	return count;
 }
 
@@ -259,7 +234,7 @@ renew_below(struct pause *pause, int64_t left_ms)
 	bool any = false;
 
 	for (size_t i = 0; i < pause->count; i++) {
-		struct target *target = &pause->targets[i];
+		struct target *target = pause->targets[i];
 
 		if (target->state == TARGET_PAUSED && target->until < until)
 			target->state = TARGET_MARK;
@@ -273,7 +248,7 @@ static void
 report_holders(struct pause *pause)
 {
 	for (size_t i = 0; i < pause->count; i++) {
-		struct target *target = &pause->targets[i];
+		struct target *target = pause->targets[i];
 		const struct holder *holder = &target->holder;
 		const struct holder *former = &target->reported;
 
@@ -356,7 +331,7 @@ static void
 leave_locks(struct pause *pause)
 {
 	for (size_t i = 0; i < pause->count; i++) {
-		struct target *target = &pause->targets[i];
+		struct target *target = pause->targets[i];
 		bool is_paused = target->until > clock_now();
 
 		if (!is_paused)
@@ -415,7 +390,7 @@ report_all(struct pause *pause)
 	int64_t count = 0;
 
 	for (size_t i = 0; i < pause->count; i++) {
-		int one = report_target(client, &pause->targets[i]);
+		int one = report_target(client, pause->targets[i]);
 
 		if (result == EXITCODE_OK || result == EXITCODE_BUSY)
 			result = one != EXITCODE_OK ? one : result;
@@ -472,31 +447,22 @@ pause_found(struct pause *pause)
 	    .ending = ENDING_MISCONFIGURED,
 	    .name = pause->client->opts->glob,
 	    .status = EXITCODE_USAGE};
-	size_t count;
 
-	sort_found(pause);
-	count = pause->found_count;
-	if (count > PAUSE_LOCKS)
+	if (pause->count > PAUSE_LOCKS)
 		mistake.why = "more than 1000 locks match";
-	else if (count == 0 && is_pattern(mistake.name))
+	else if (pause->count == 0 && is_pattern(mistake.name))
 		mistake.why = "no known lock matches; -k pauses one that has "
 			      "never run";
-	else if (count == 0)
+	else if (pause->count == 0)
 		mistake.why = "no such lock is known; if it has never run, "
 			      "name it with -k, too";
 	if (mistake.why != NULL) {
 		client_emit(pause->client, mistake);
 		return EXITCODE_USAGE;
 	}
-	pause->targets = mem_alloc(count * sizeof(*pause->targets));
-	while (pause->count < count) {
-		const struct found *found = &pause->found[pause->count];
-
-		if (target_init(&pause->targets[pause->count++], pause->client,
-			found->key, found->node) == -1)
-			return client_end(pause->client, ENDING_NO_LOCK, NULL,
-			    "no randomness, or no memory");
-	}
+	if (pause->is_incomplete)
+		return client_end(pause->client, ENDING_NO_LOCK, NULL,
+		    "no randomness, or no memory");
 	return pause_targets(pause);
 }
 
@@ -514,14 +480,13 @@ pause_locks(struct client *client)
 	result = search_run(search);
 	free(search);
 	for (size_t i = 0; i < opts->key_count; i++)
-		add_found(&pause, opts->keys[i].key, 0);
+		add_target(&pause, opts->keys[i].key, 0);
 	if (result == EXITCODE_OK)
 		result = pause_found(&pause);
-	for (size_t i = 0; i < pause.count; i++)
-		target_fini(&pause.targets[i]);
-	for (size_t i = 0; i < pause.found_count; i++)
-		free(pause.found[i].key);
+	for (size_t i = 0; i < pause.count; i++) {
+		target_fini(pause.targets[i]);
+		free(pause.targets[i]);
+	}
 	free(pause.targets);
-	free(pause.found);
 	return result;
 }

@@ -12,6 +12,7 @@
 #include "lock/limit.h"
 #include "lock/record.h"
 #include "redis/cursor.h"
+#include "redis/reply.h"
 
 enum { HOLDER_VALUES = 5 }; /* of look.lua, for each */
 enum { RUNS_MAX = 10 };
@@ -68,10 +69,10 @@ query_lengthen(struct request *request, const struct key_names *keys,
 
 /* There may be more holders than a request has room for. */
 void
-query_force(struct request *request, const struct key_names *keys,
-    const struct query_force *force)
+query_force(struct request *request, const struct look *look,
+    const struct look_holder *only, const char *who, bool helpers)
 {
-	const struct look *look = force->look;
+	const struct key_names *keys = look->keys;
 	char *const needed[] = {keys->lock, keys->info, keys->queue,
 	    keys->alive};
 
@@ -79,11 +80,10 @@ query_force(struct request *request, const struct key_names *keys,
 	request->argv = request->owned =
 	    mem_alloc((REQUEST_WORDS + look->listed) * sizeof(*request->argv));
 	request->command.words = request->argv;
-	request_script(request, &script_force, needed, force->helpers ? 4 : 1);
-	REQUEST_ADD(request, force->who,
-	    request_number(request, NOTES_LIFE_MS));
+	request_script(request, &script_force, needed, helpers ? 4 : 1);
+	REQUEST_ADD(request, who, request_number(request, NOTES_LIFE_MS));
 	for (size_t i = 0; i < look->listed; i++)
-		if (force->only == NULL || force->only == &look->holders[i])
+		if (only == NULL || only == &look->holders[i])
 			REQUEST_ADD(request, look->holders[i].digest);
 }
 
@@ -105,6 +105,8 @@ add_problem(struct look *look, const char *key, const char *error)
 	problem->key = mem_strdup(key);
 	problem->error = mem_strdup(error);
 	value_strip_place(problem->error);
+	problem->is_denied =
+	    reply_judge_error(problem->error) == VERDICT_REFUSED;
 	look->has_info = look->has_info || strcmp(key, look->keys->info) == 0;
 }
 
@@ -425,13 +427,13 @@ query_fini(struct look *look)
 }
 
 bool
-query_read_look(struct look *look, const struct value *reply,
-    const struct key_names *keys)
+query_read_look(void *arg, const struct value *reply)
 {
+	struct look *look = arg;
 	struct cursor cursor = cursor_of(reply);
 	bool good;
 
-	*look = (struct look){.keys = keys, .kind = answer_kind(&cursor)};
+	*look = (struct look){.keys = look->keys, .kind = answer_kind(&cursor)};
 	look->runs = mem_alloc((RUNS_MAX + 1) * sizeof(*look->runs));
 	look->count = cursor_integer(&cursor, 0, ANSWER_COUNT_MAX);
 	look->left_ms = cursor_integer(&cursor, -2, LIMIT_LEFT_MS);
@@ -460,8 +462,9 @@ query_read_look(struct look *look, const struct value *reply,
 /* An entry with a '!' says that the outermost run has ended: see release.lua.
  */
 bool
-query_read_nested(int64_t *count, const struct value *reply)
+query_read_nested(void *arg, const struct value *reply)
 {
+	int64_t *count = arg;
 	struct cursor members = cursor_of(reply);
 
 	*count = 0;
@@ -471,27 +474,29 @@ query_read_nested(int64_t *count, const struct value *reply)
 }
 
 bool
-query_read_force(int64_t *freed, char head[WAITER_SIZE],
-    const struct value *reply)
+query_read_force(void *arg, const struct value *reply)
 {
+	struct query_forced *forced = arg;
 	struct cursor answer = cursor_of(reply);
 
-	*freed = cursor_integer(&answer, 0, ANSWER_COUNT_MAX);
-	answer_waiter(&answer, head);
+	forced->freed = cursor_integer(&answer, 0, ANSWER_COUNT_MAX);
+	answer_waiter(&answer, forced->head);
 	return cursor_is_done(&answer);
 }
 
 bool
-query_read_page(const char **cursor, char ***keys, const struct value *reply)
+query_read_page(void *arg, const struct value *reply)
 {
-	struct cursor page = cursor_of(reply), found;
+	struct query_page *page = arg;
+	struct cursor cursor = cursor_of(reply), found;
+	const char *next = cursor_text(&cursor, LIMIT_TEXT);
 	char **key;
 
-	*cursor = cursor_text(&page, LIMIT_TEXT);
-	found = cursor_of(cursor_take(&page));
-	if (!cursor_is_done(&page) || found.bad)
+	found = cursor_of(cursor_take(&cursor));
+	if (!cursor_is_done(&cursor) || found.bad)
 		return false;
-	*keys = key = mem_alloc((found.count + 1) * sizeof(**keys));
+	page->cursor = mem_strdup(next);
+	page->keys = key = mem_alloc((found.count + 1) * sizeof(*key));
 	while (found.at < found.count)
 		*key++ = mem_strdup(cursor_text(&found, SIZE_MAX));
 	return true;

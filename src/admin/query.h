@@ -76,6 +76,7 @@ struct look_note {
 struct look_problem {
 	char *key;
 	char *error;
+	bool is_denied; /* by access rules: the key may be in good order */
 };
 
 struct look {
@@ -102,7 +103,7 @@ struct look {
 	bool has_info; /* :i is there */
 	struct look_problem *problems;
 	size_t problem_count;
-	const struct key_names *keys; /* that were looked at */
+	const struct key_names *keys; /* that were looked at; by who asked */
 	bool whole; /* set by who asked: all helper keys were looked at */
 };
 
@@ -144,37 +145,35 @@ void query_lengthen(struct request *request, const struct key_names *keys,
 void query_pause(struct request *request, const struct key_names *keys,
     const char *token, int64_t left_ms);
 
-/* Takes the lock away from only, or from all holders that are listed. who: the
- * record of whoever does so. */
-struct query_force {
-	const struct look *look;
-	const struct look_holder *only;
-	const char *who;
-	bool helpers;
-};
-void query_force(struct request *request, const struct key_names *keys,
-    const struct query_force *force);
+/* Takes the lock away from only, or from all holders that are listed (NULL).
+ * who: the record of whoever does so. */
+void query_force(struct request *request, const struct look *look,
+    const struct look_holder *only, const char *who, bool helpers);
 
 /* These decode what a server sends. They return false for a reply that is no
  * answer to the question, for an error and for NULL; what they fill in is
  * undefined then. They die when memory is out. */
+typedef bool query_read(void *arg, const struct value *reply);
 
-/* To a look at these keys. *look then needs query_fini. */
-bool query_read_look(struct look *look, const struct value *reply,
-    const struct key_names *keys);
+/* A struct look, whose keys are set: those that were looked at. It then needs
+ * query_fini. */
+query_read query_read_look;
 void query_fini(struct look *look);
 
-/* How many runs are nested in a holder. */
-bool query_read_nested(int64_t *count, const struct value *reply);
+/* How many runs are nested in a holder: an int64_t. */
+query_read query_read_nested;
 
-/* How many have lost the lock, and the head of the queue if it is to be
- * notified, otherwise an empty text. */
-bool query_read_force(int64_t *freed, char head[WAITER_SIZE],
-    const struct value *reply);
+struct query_forced {
+	int64_t freed;		/* so many have lost the lock */
+	char head[WAITER_SIZE]; /* of the queue, to be notified, or empty */
+};
+query_read query_read_force;
 
-/* A page of SCAN: the next cursor, which lies in the reply, and the keys: a
- * list that ends with NULL, to be freed with what is in it. */
-bool query_read_page(const char **cursor, char ***keys,
-    const struct value *reply);
+/* A page of SCAN, whose members are to be freed. */
+struct query_page {
+	char *cursor; /* the next one */
+	char **keys;  /* to be freed, too; the list ends with NULL */
+};
+query_read query_read_page;
 
 #endif

@@ -12,6 +12,7 @@ enum { PAGE_MAX = 256 }; /* paused locks that are ended together */
 
 struct paused {
 	char *key;
+	struct key_names keys;
 	struct look look;
 };
 
@@ -34,39 +35,40 @@ end_pauses(void *arg)
 
 	while (resume->count > 0) {
 		struct paused *paused = &resume->paused[--resume->count];
-		const char *key = paused->key;
-		struct key_names keys;
+		const struct look *look = &paused->look;
 		int64_t freed = 0;
 
-		key_names_init(&keys, key, NULL);
 		if (resume->result == EXITCODE_OK)
-			freed =
-			    force_holders(client, &keys, &paused->look, NULL);
-		key_names_fini(&keys);
+			freed = force_holders(client, look, NULL);
 		if (freed > 0) {
 			resume->resumed++;
-			lock_row_print_act(client, "resumed", key, true, -1);
+			lock_row_print_act(client, "resumed", paused->key, true,
+			    -1);
 			client_emit(client,
 			    (struct event){.type = EVENT_RESUMED,
-				.name = key + strlen(client->opts->prefix)});
+				.name = client_name_of(client, look)});
 		} else if (freed < 0) {
 			resume->result = client_report_failure(client);
 		}
 		query_fini(&paused->look);
+		key_names_fini(&paused->keys);
 		free(paused->key);
 	}
 	return resume->result;
 }
 
 static void
-on_resume_lock(void *arg, struct look *look, const char *key)
+on_resume_lock(void *arg, struct look *look)
 {
 	struct resume *resume = arg;
 	struct paused *paused = &resume->paused[resume->count];
 
 	if (look->listed == 0 || look->holders[0].who.state != HOLDER_PAUSED)
 		return;
-	*paused = (struct paused){.key = mem_strdup(key), .look = *look};
+	*paused =
+	    (struct paused){.key = mem_strdup(look->keys->lock), .look = *look};
+	key_names_init(&paused->keys, paused->key, NULL);
+	paused->look.keys = &paused->keys;
 	*look = (struct look){.kind = '\0'};
 	resume->count++;
 	/* The rest of the page follows in another search. */

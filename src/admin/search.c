@@ -17,7 +17,6 @@ enum { HOLDERS_SHOWN = 100 };
 /* One of those that are asked about together. */
 struct search_item {
 	struct search *search;
-	struct question question;
 	struct request request;
 	struct key_names keys;
 	char *key;
@@ -45,7 +44,7 @@ static const struct look_problem *
 find_denial(const struct look *look)
 {
 	for (size_t i = 0; i < look->problem_count; i++)
-		if (client_is_denied(&look->problems[i]))
+		if (look->problems[i].is_denied)
 			return &look->problems[i];
 	return NULL;
 }
@@ -59,8 +58,7 @@ is_wanted(const struct search_item *item, const struct look *look)
 {
 	const struct opts *opts = item->search->client->opts;
 	const struct look_holder *oldest = look_oldest(look);
-	const struct look_problem *problem =
-	    look_history_problem(look, item->key);
+	const struct look_problem *problem = look_history_problem(look);
 	bool by_record = item->helper == 'i';
 
 	if (opts->all && (look_has_history(look) || problem != NULL))
@@ -73,15 +71,15 @@ is_wanted(const struct search_item *item, const struct look *look)
 	       (oldest != NULL && oldest->who.held_ms > opts->older_than_ms);
 }
 
-static int
+static bool
 read_found_look(void *arg, const struct value *value)
 {
 	struct search_item *item = arg;
 	struct search *search = item->search;
-	struct look look;
+	struct look look = {.keys = &item->keys};
 
-	if (!query_read_look(&look, value, &item->keys))
-		return -1;
+	if (!query_read_look(&look, value))
+		return false;
 	if (is_wanted(item, &look) && !seen_lately(search, item->key)) {
 		const struct opts *opts = search->client->opts;
 		const struct look_problem *denial = find_denial(&look);
@@ -90,27 +88,25 @@ read_found_look(void *arg, const struct value *value)
 		if (denial != NULL && !search->is_denied && !opts->json &&
 		    !opts->quiet) {
 			search->is_denied = true;
-			client_report_problem(search->client,
-			    item->key + strlen(opts->prefix), denial);
+			client_report_problem(search->client, &look, denial);
 		}
-		search->on_lock(search->arg, &look, item->key);
+		search->on_lock(search->arg, &look);
 	}
 	query_fini(&look);
-	return 0;
+	return true;
 }
 
 /* A lock whose slot has moved is found at its new node. */
 static bool
-has_slot_moved(struct search_item *item)
+has_slot_moved(struct search_item *item, const struct question *question)
 {
 	struct search *search = item->search;
 	struct client *client = search->client;
-	const char *error = item->question.error;
+	const char *error = question->error;
 	enum cluster_redirect redirect;
-	struct cluster_node to;
+	struct url_address to;
 
-	if (item->question.outcome != QUESTION_FAILED ||
-	    !client->endpoint->cluster)
+	if (question->outcome != QUESTION_FAILED || !client->endpoint->cluster)
 		return false;
 	redirect = cluster_redirect(error, &to);
 	if (redirect == CLUSTER_MOVED &&
@@ -134,6 +130,7 @@ look_at_all(struct search_item *items, size_t count)
 	const struct query_limits limits = {HOLDERS_SHOWN, 0,
 	    search->runs > 0 ? search->runs : 1};
 	struct client *client = search->client;
+	struct question questions[ENQUIRY_AT_ONCE];
 
 	client_forget_failure(client);
 	for (size_t i = 0; i < count; i++) {
@@ -143,21 +140,18 @@ look_at_all(struct search_item *items, size_t count)
 		query_look(&item->request, &item->keys,
 		    client->opts->all ? QUERY_HELPERS : QUERY_WITHOUT_RUNS,
 		    &limits);
-		item->question =
-		    (struct question){.script = item->request.command.script,
-			.argv = item->request.argv};
-		enquiry_send(&client->enquiry, &item->question, i + 1 < count);
+		questions[i] = enquiry_question(&item->request);
 	}
-	enquiry_await(&client->enquiry);
+	enquiry_ask(&client->enquiry, questions, count);
 	for (size_t i = 0; i < count; i++) {
-		if (!has_slot_moved(&items[i]))
-			client_take(client, &items[i].question, read_found_look,
+		if (!has_slot_moved(&items[i], &questions[i]))
+			client_take(client, &questions[i], read_found_look,
 			    &items[i]);
-		enquiry_forget(&items[i].question, 1);
 		request_fini(&items[i].request);
 		key_names_fini(&items[i].keys);
 		free(items[i].key);
 	}
+	enquiry_forget(questions, count);
 	return client->failure == ENDING_NONE ||
 	       client->failure == ENDING_NOT_A_LOCK;
 }
@@ -175,10 +169,10 @@ search_key_of(const char *helper)
 		return NULL;
 	if (length >= tagged &&
 	    strncmp(helper + length - tagged, ":rlkt:", tagged - 1) == 0)
-		key = strndup(helper, length - tagged);
+		key = mem_strndup(helper, length - tagged);
 	else if (length > plain && *helper == '{' &&
 		 strncmp(helper + length - plain, "}:rlk:", plain - 1) == 0)
-		key = strndup(helper + 1, length - plain - 1);
+		key = mem_strndup(helper + 1, length - plain - 1);
 	if (key == NULL)
 		return NULL;
 	same = key_helper(key, end[1]);
@@ -212,12 +206,12 @@ find_lock(const struct search *search, const char *helper)
 }
 
 static bool
-look_at_page(struct search *search)
+look_at_page(struct search *search, char **found)
 {
 	struct search_item items[ENQUIRY_AT_ONCE];
 	size_t count = 0;
 
-	for (char **found = search->found; *found != NULL; found++) {
+	for (; *found != NULL; found++) {
 		char helper = (*found)[strlen(*found) - 1];
 		char *key = find_lock(search, *found);
 
@@ -242,41 +236,45 @@ look_at_page(struct search *search)
 }
 
 static int
-read_page(void *arg, const struct value *value)
-{
-	struct search *search = arg;
-	const char *cursor;
-
-	if (!query_read_page(&cursor, &search->found, value))
-		return -1;
-	free(search->cursor);
-	search->cursor = mem_strdup(cursor);
-	return 0;
-}
-
-static int
 search_page(struct search *search)
 {
 	bool may_be_free = search->client->opts->all || search->on_key != NULL;
 	const char *pattern = may_be_free ? "*:rlk*:[iqr]" : "*:rlk*:[iq]";
-	const char *argv[] = {"SCAN", search->cursor, "MATCH", pattern, "COUNT",
-	    PAGE, NULL};
-	bool found = client_ask(search->client, NULL, argv, read_page, search);
+	struct query_page page;
+	struct request request;
+	bool found;
 
-	found = found && look_at_page(search);
-	for (char **key = search->found; key != NULL && *key != NULL; key++)
-		free(*key);
-	free(search->found);
-	search->found = NULL;
+	request_begin(&request);
+	REQUEST_ADD(&request, "SCAN", search->cursor, "MATCH", pattern, "COUNT",
+	    PAGE);
+	found = client_ask(search->client, &request, query_read_page, &page);
+	if (found) {
+		free(search->cursor);
+		search->cursor = page.cursor;
+		found = look_at_page(search, page.keys);
+		for (char **key = page.keys; *key != NULL; key++)
+			free(*key);
+		free(page.keys);
+	}
 	if (!found)
 		return client_report_failure(search->client);
 	return search->on_page != NULL ? search->on_page(search->arg)
 				       : EXITCODE_OK;
 }
 
-static int
-search_server(struct search *search)
+/* --- a cluster ---------------------------------------------------------- */
+
+static bool
+read_primaries(void *arg, const struct value *value)
 {
+	return enquiry_set_nodes(arg, value);
+}
+
+/* All that can be listed is. */
+static void
+search_server(void *arg)
+{
+	struct search *search = arg;
 	int result;
 
 	search->cursor = mem_strdup("0");
@@ -285,24 +283,6 @@ search_server(struct search *search)
 	while (result == EXITCODE_OK && strcmp(search->cursor, "0") != 0 &&
 	       !search->enough);
 	free(search->cursor);
-	return result;
-}
-
-/* --- a cluster ---------------------------------------------------------- */
-
-static int
-read_primaries(void *arg, const struct value *value)
-{
-	return enquiry_set_nodes(arg, value) ? 0 : -1;
-}
-
-/* All that can be listed is. */
-static void
-search_node(void *arg)
-{
-	struct search *search = arg;
-	int result = search_server(search);
-
 	if (result != EXITCODE_OK)
 		search->result = result;
 }
@@ -310,32 +290,29 @@ search_node(void *arg)
 bool
 search_nodes(struct client *client)
 {
-	const char *argv[] = {"CLUSTER", "SLOTS", NULL};
+	struct request request;
 
-	return client_ask(client, NULL, argv, read_primaries, &client->enquiry);
+	request_begin(&request);
+	REQUEST_ADD(&request, "CLUSTER", "SLOTS");
+	return client_ask(client, &request, read_primaries, &client->enquiry);
 }
 
 int
 search_run(struct search *search)
 {
 	struct client *client = search->client;
-	int result;
 
 	search->incomplete = false;
-	if (!client->endpoint->cluster) {
-		result = search_server(search);
-	} else if (search_nodes(client)) {
-		search->result = EXITCODE_OK;
-		enquiry_visit_nodes(&client->enquiry, search_node, search);
-		result = search->result;
-	} else {
-		result = client_report_failure(client);
-	}
-	if (result == EXITCODE_OK && search->incomplete)
-		result = EXITCODE_UNAVAILABLE;
+	search->result = EXITCODE_OK;
+	if (!client->endpoint->cluster || search_nodes(client))
+		enquiry_visit_nodes(&client->enquiry, search_server, search);
+	else
+		search->result = client_report_failure(client);
+	if (search->result == EXITCODE_OK && search->incomplete)
+		search->result = EXITCODE_UNAVAILABLE;
 	for (size_t i = 0; i < SEARCH_SEEN; i++) {
 		free(search->seen[i]);
 		search->seen[i] = NULL;
 	}
-	return result;
+	return search->result;
 }

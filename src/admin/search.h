@@ -12,7 +12,7 @@ struct search {
 	struct client *client;
 	/* A lock was found that is held; with --all one that is known. What is
 	 * taken out of the look is not freed after the call. */
-	void (*on_lock)(void *arg, struct look *look, const char *key);
+	void (*on_lock)(void *arg, struct look *look);
 	/* All locks of a page were found. The exit code: any but EXITCODE_OK
 	 * ends the search. NULL: nothing is to be done. */
 	int (*on_page)(void *arg);
@@ -28,10 +28,9 @@ struct search {
 	 * are remembered. */
 	char *seen[SEARCH_SEEN];
 	char *cursor;
-	char **found; /* keys of this page, NULL-terminated */
 	bool incomplete;
 	bool is_denied; /* a record is: that has been reported */
-	int result;	/* of the nodes of a cluster so far */
+	int result;	/* of the servers so far */
 };
 
 /* The exit code; the reason is reported. May be repeated. */

@@ -26,19 +26,16 @@ print_runs(const struct look *look)
 	free(table);
 }
 
-/* --status or --history. */
 static int
-show(struct client *client, const struct key_names *keys,
-    const struct look *look)
+show(struct client *client, const struct look *look)
 {
 	const struct opts *opts = client->opts;
-	const char *name = opts->keys[0].name;
 	bool is_history = opts->action == OPTS_HISTORY;
 	bool quiet = opts->quiet && !is_history;
 
 	client->is_held |= look->kind != '\0' && !is_history;
 	if (!quiet && opts->json) {
-		lock_row_print_json(look, client, keys->lock);
+		lock_row_print_json(look, client);
 	} else if (is_history) {
 		if (look->run_count > 0)
 			print_runs(look);
@@ -49,27 +46,22 @@ show(struct client *client, const struct key_names *keys,
 	client_note_output(client);
 	for (size_t i = 0; i < look->problem_count; i++)
 		if (!quiet && !opts->json)
-			client_report_problem(client, name, &look->problems[i]);
+			client_report_problem(client, look, &look->problems[i]);
 	if (is_history && look->run_count == 0 && !opts->json)
 		client_emit(client, (struct event){.type = EVENT_NOT_SHOWN,
-					.name = name,
+					.name = client_name_of(client, look),
 					.why = "no run is recorded"});
 	return client_check_output(client);
 }
 
 int
-status_show(struct client *client)
+lock_show(struct client *client)
 {
-	static const struct query_limits limits = {HOLDERS_SHOWN,
+	static const struct query_limits status = {HOLDERS_SHOWN,
 	    CLIENT_QUEUE_SHOWN, RUNS_SHOWN};
+	static const struct query_limits history = {1, 0, RUNS_SHOWN};
+	bool is_history = client->opts->action == OPTS_HISTORY;
 
-	return client_look(client, client->opts->keys[0].key, &limits, show);
-}
-
-int
-history_show(struct client *client)
-{
-	static const struct query_limits limits = {1, 0, RUNS_SHOWN};
-
-	return client_look(client, client->opts->keys[0].key, &limits, show);
+	return client_look(client, client->opts->keys[0].key,
+	    is_history ? &history : &status, show);
 }

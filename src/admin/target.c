@@ -18,7 +18,6 @@ target_refuse(struct target *target, enum ending_reason failure,
 	target->state = target->is_queued ? TARGET_LEAVE : TARGET_OUT;
 }
 
-/* 0, or -1 with errno. */
 int
 target_init(struct target *target, const struct client *client, const char *key,
     int node)
@@ -28,9 +27,11 @@ target_init(struct target *target, const struct client *client, const char *key,
 	const struct kind *held =
 	    outer_find(getenv("RLOCKRUN_HELD"), key, token);
 
-	*target = (struct target){.client = client, .node = node};
-	target->config = (struct lock_config){.key = key,
-	    .name = key + strlen(opts->prefix),
+	*target = (struct target){.client = client,
+	    .node = node,
+	    .key = mem_strdup(key)};
+	target->config = (struct lock_config){.key = target->key,
+	    .name = target->key + strlen(opts->prefix),
 	    .server = opts->servers,
 	    .ttl_ms = opts->lock.ttl_ms,
 	    .wait = true,
@@ -55,19 +56,20 @@ target_fini(struct target *target)
 {
 	free(target->why);
 	claim_fini(&target->claim);
+	free(target->key);
 }
 
 /* --- what is asked ------------------------------------------------------ */
 
 /* The pause of another process is lengthened. */
-static int
+static bool
 read_target_look(struct target *target, const struct value *value)
 {
 	const struct look_holder *holder;
-	struct look look;
+	struct look look = {.keys = &target->claim.keys};
 
-	if (!query_read_look(&look, value, &target->claim.keys))
-		return -1;
+	if (!query_read_look(&look, value))
+		return false;
 	holder = look.listed > 0 ? &look.holders[0] : NULL;
 	target->state = TARGET_TRY;
 	if (holder != NULL && holder->who.state == HOLDER_PAUSED &&
@@ -77,16 +79,16 @@ read_target_look(struct target *target, const struct value *value)
 		target->state = TARGET_MARK;
 	}
 	query_fini(&look);
-	return 0;
+	return true;
 }
 
-static int
+static bool
 read_try(struct target *target, const struct value *value)
 {
 	struct answer answer;
 
 	if (!answer_read(&answer, ANSWER_TO_TRY, value))
-		return -1;
+		return false;
 	target->claim.former_count = 0;
 	target->holder = answer.holder;
 	target->holder.others_queued = false;
@@ -94,7 +96,7 @@ read_try(struct target *target, const struct value *value)
 		target->state = TARGET_MARK;
 	else if (answer.holder.state == HOLDER_PAUSED)
 		target->state = TARGET_LOOK;
-	return 0;
+	return true;
 }
 
 bool
@@ -112,14 +114,14 @@ target_lose(struct target *target, bool was_paused)
 
 /* A lock that we lost before it was marked is acquired again, with a fresh
  * token. A pause that --resume has ended is not renewed. */
-static int
+static bool
 read_mark(struct target *target, const struct value *value)
 {
 	bool was_paused = target->until > clock_now();
 	struct answer answer;
 
 	if (!answer_read(&answer, ANSWER_TO_RENEWAL, value))
-		return -1;
+		return false;
 	target->until = 0;
 	if (answer.outcome == ANSWER_RENEWED) {
 		target->until =
@@ -128,22 +130,22 @@ read_mark(struct target *target, const struct value *value)
 		    target->until < target->other_until)
 			target->until = target->other_until;
 		target->state = TARGET_NOTE;
-		return 0;
+		return true;
 	}
-	return target_lose(target, was_paused) ? 0 : -1;
+	return target_lose(target, was_paused);
 }
 
-static int
+static bool
 read_left(struct target *target, const struct value *value)
 {
 	struct answer answer;
 
 	if (!answer_read(&answer, ANSWER_TO_RELEASE, value))
-		return -1;
+		return false;
 	target->is_queued = false;
 	memcpy(target->head, answer.head, sizeof(target->head));
 	target->state = *target->head != '\0' ? TARGET_NOTIFY : TARGET_OUT;
-	return 0;
+	return true;
 }
 
 /* No table of functions, whose addresses the loader would have to adjust at the
@@ -188,7 +190,7 @@ target_ask(struct request *request, struct target *target)
 	}
 }
 
-int
+bool
 target_read(void *arg, const struct value *value)
 {
 	struct target *target = arg;
@@ -204,11 +206,11 @@ target_read(void *arg, const struct value *value)
 		return read_left(target, value);
 	case TARGET_NOTIFY:
 		target->state = TARGET_OUT;
-		return 0;
+		return true;
 	case TARGET_NOTE:
 	case TARGET_PAUSED:
 	case TARGET_OUT:
 		break;
 	}
-	return -1;
+	return false;
 }

@@ -36,6 +36,7 @@ enum target_state {
 
 struct target {
 	const struct client *client;
+	char *key;
 	struct lock_config config;
 	struct claim claim;
 	enum target_state state;
@@ -53,8 +54,8 @@ struct target {
 	char head[WAITER_SIZE];	    /* to be notified, or empty */
 };
 
-/* The key, with the prefix, must outlive the target. 0, or -1 with errno (no
- * randomness, no memory); target_fini is due in any case. What would never be
+/* Copies the key, which has the prefix. 0, or -1 with errno (no randomness, no
+ * memory); target_fini is due in any case. What would never be
  * granted is OUT at once. */
 int target_init(struct target *target, const struct client *client,
     const char *key, int node);
@@ -71,8 +72,8 @@ bool target_lose(struct target *target, bool was_paused);
 /* Makes the request of the present state, which is neither PAUSED nor OUT;
  * request_fini is due. */
 void target_ask(struct request *request, struct target *target);
-/* Reads the answer (client_read), except that to NOTE, and enters the next
+/* Reads the answer of a struct target, except that to NOTE, and enters the next
  * state, or stays to send the same request again. */
-int target_read(void *target, const struct value *value);
+query_read target_read;
 
 #endif

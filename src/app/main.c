@@ -108,9 +108,9 @@ set_tls(struct program *self)
 
 /* Of the actions that visit each server; --list --watch has another one. */
 static client_command *const commands[] = {
-    [OPTS_STATUS] = status_show,
+    [OPTS_STATUS] = lock_show,
     [OPTS_LIST] = list_show,
-    [OPTS_HISTORY] = history_show,
+    [OPTS_HISTORY] = lock_show,
     [OPTS_CHECK] = check_show,
     [OPTS_FORCE_RELEASE] = force_release,
     [OPTS_HOLD] = hold_extend,

@@ -98,24 +98,20 @@ judge_access(const struct question *question, enum needs_trial kind)
 }
 
 /* And whether it can be asked for by ACL DRYRUN, which came with Redis 7. */
-static bool
+static void
 find_user(struct rules *rules)
 {
 	struct visit *visit = rules->visit;
 	const char *user = visit->enquiry.endpoint->user, *name;
 	const struct question *question = visit_ask_one(visit, "ACL|WHOAMI");
 
-	if (question == NULL)
-		return false;
 	name = value_text(question->value);
 	rules->own_user = mem_strdup(name != NULL   ? name
 				     : user != NULL ? user
 						    : "default");
 	visit->user = rules->own_user;
 	question = visit_ask_one(visit, "ACL|DRYRUN|" VISIT_USER "|TIME");
-	rules->is_dry =
-	    question != NULL && question->outcome == QUESTION_ANSWERED;
-	return question != NULL;
+	rules->is_dry = question->outcome == QUESTION_ANSWERED;
 }
 
 /* With DRYRUN the key is that of a lock, which only scripts that do nothing may
@@ -131,14 +127,14 @@ is_dry(const struct rules *rules, size_t command)
 }
 
 /* Each command of the set, in a script or as it is. */
-static bool
+static void
 try_commands(struct rules *rules, uint64_t set, bool in_script)
 {
 	struct visit *visit = rules->visit;
 	const struct question *question;
 
 	if (set == 0)
-		return true;
+		return;
 	visit->key = rules->is_dry ? rules->names[0].keys.lock : visit->scratch;
 	for (size_t i = 0; i < NEEDS_COMMANDS; i++)
 		if (set & NEEDS_BIT(i))
@@ -149,7 +145,7 @@ try_commands(struct rules *rules, uint64_t set, bool in_script)
 			    needs_commands[i].words);
 	question = visit_ask(visit);
 	rules->missing &= ~set;
-	for (size_t i = 0; i < NEEDS_COMMANDS && question != NULL; i++) {
+	for (size_t i = 0; i < NEEDS_COMMANDS; i++) {
 		uint64_t bit = set & NEEDS_BIT(i);
 		enum access access;
 
@@ -161,7 +157,6 @@ try_commands(struct rules *rules, uint64_t set, bool in_script)
 		if (question++->outcome == QUESTION_ANSWERED)
 			rules->succeeded |= bit;
 	}
-	return question != NULL;
 }
 
 /* SET creates the scratch key, as a string: a command for another type is then
@@ -170,32 +165,29 @@ try_commands(struct rules *rules, uint64_t set, bool in_script)
  * that might create another key are left out. A proxy refuses what it cannot
  * send to a server, but never looks into scripts: there, the server itself
  * answers. */
-static bool
+static void
 try_all(struct rules *rules)
 {
 	uint64_t rest = 0, again = 0;
 	bool has_key;
 
-	if (!try_commands(rules, NEEDS_BIT(NEEDS_SET), false))
-		return false;
+	try_commands(rules, NEEDS_BIT(NEEDS_SET), false);
 	has_key = (rules->succeeded & NEEDS_BIT(NEEDS_SET)) != 0;
 	for (size_t i = NEEDS_SET + 1; i < NEEDS_COMMANDS; i++)
 		if (*needs_commands[i].words != '\0' &&
 		    (rules->is_dry || has_key ||
 			needs_commands[i].trial != NEEDS_TRIAL_CREATES))
 			rest |= NEEDS_BIT(i);
-	if (!try_commands(rules, rest, false))
-		return false;
+	try_commands(rules, rest, false);
 	for (size_t i = 0; i < NEEDS_COMMANDS; i++)
 		if (needs_commands[i].trial == NEEDS_TRIAL_PLAIN &&
 		    !is_dry(rules, i))
 			again |= rules->missing & NEEDS_BIT(i);
-	if (!try_commands(rules, again, true))
-		return false;
+	try_commands(rules, again, true);
 	rules->denied.commands |= rules->missing;
-	return rules->is_dry || !has_key ||
-	       (rules->succeeded & NEEDS_BIT(NEEDS_DEL)) ||
-	       visit_ask_one(rules->visit, "SET|" VISIT_KEY "||PX|1") != NULL;
+	if (!rules->is_dry && has_key &&
+	    !(rules->succeeded & NEEDS_BIT(NEEDS_DEL)))
+		visit_ask_one(rules->visit, "SET|" VISIT_KEY "||PX|1");
 }
 
 static bool
@@ -206,7 +198,7 @@ is_denied(const struct rules *rules, enum needs_command command)
 
 /* By a script that does nothing, as all of ours declare their keys. So those of
  * the locks themselves can be asked for. */
-static bool
+static void
 try_keys(struct rules *rules, struct names *names)
 {
 	struct visit *visit = rules->visit;
@@ -220,17 +212,16 @@ try_keys(struct rules *rules, struct names *names)
 			: "EVALSHA|0|1|" VISIT_KEY);
 	}
 	questions = visit_ask(visit);
-	for (size_t i = 0; i < KEY_COUNT && questions != NULL; i++)
+	for (size_t i = 0; i < KEY_COUNT; i++)
 		if (judge_access(&questions[i], NEEDS_TRIAL_PLAIN) ==
 		    ACCESS_NO_KEY)
 			names->denied |= NEEDS_BIT(i) & names->usable;
 	rules->denied.keys |= names->denied;
-	return questions != NULL;
 }
 
 /* Without EVAL a run depends on scripts that the server has run before. They
  * are run without keys, which each of them answers by an error. */
-static bool
+static void
 try_scripts(struct rules *rules)
 {
 	const struct kind *kind = rules->config.kind;
@@ -240,14 +231,12 @@ try_scripts(struct rules *rules)
 	bool known = !is_denied(rules, NEEDS_EVALSHA);
 
 	if (!is_denied(rules, NEEDS_EVAL))
-		return true;
+		return;
 	for (size_t i = 0; i < 3 && known; i++) {
 		const struct question *question;
 
 		visit->key = scripts[i]->digest;
 		question = visit_ask_one(visit, "EVALSHA|" VISIT_KEY "|0");
-		if (question == NULL)
-			return false;
 		known = question->error != NULL &&
 			!reply_is(question->error, "NOSCRIPT");
 	}
@@ -257,7 +246,6 @@ try_scripts(struct rules *rules)
 		if (rules->missing & NEEDS_BIT(NEEDS_EVAL))
 			rules->missing |= NEEDS_BIT(NEEDS_SCRIPTS);
 	}
-	return true;
 }
 
 /* --- what is denied ----------------------------------------------------- */
@@ -391,14 +379,13 @@ judge_rules(struct rules *rules)
 	free(facts);
 }
 
-bool
+void
 check_access(struct visit *visit)
 {
 	const struct opts *opts = visit->enquiry.opts;
 	struct rules rules = {.visit = visit,
 	    .config = opts->lock,
 	    .names_count = opts->key_count > 0 ? opts->key_count : 1};
-	bool answered;
 
 	rules.config.server = visit->enquiry.endpoint;
 	for (size_t i = 0; i < rules.names_count; i++) {
@@ -413,13 +400,14 @@ check_access(struct visit *visit)
 					    : NEEDS_BIT(KEY_LOCK);
 		rules.top = tier > rules.top ? tier : rules.top;
 	}
-	answered = find_user(&rules) && try_all(&rules) && try_scripts(&rules);
-	for (size_t i = 0; i < rules.names_count && answered; i++)
-		answered = try_keys(&rules, &rules.names[i]);
-	if (answered)
+	find_user(&rules);
+	try_all(&rules);
+	try_scripts(&rules);
+	for (size_t i = 0; i < rules.names_count; i++)
+		try_keys(&rules, &rules.names[i]);
+	if (!visit->is_over)
 		judge_rules(&rules);
 	for (size_t i = 0; i < rules.names_count; i++)
 		key_names_fini(&rules.names[i].keys);
 	free(rules.own_user);
-	return answered;
 }

@@ -42,21 +42,17 @@ check_contact_note(struct clock *clock, int64_t sent_us, int64_t took_us,
 
 /* Asks for the time. The first reply includes the time to connect, and does not
  * count. */
-static bool
+static void
 probe(struct visit *visit, bool counts)
 {
 	const struct question *question = visit_ask_one(visit, "TIME");
 	int64_t s, us, time_us = -1;
 	const char *seconds, *micros;
 
-	if (question == NULL)
-		return false;
 	/* A server that runs a long script replies so to all commands. */
 	if (question->outcome == QUESTION_FAILED &&
-	    question->verdict == VERDICT_RETRY) {
+	    question->verdict == VERDICT_RETRY)
 		visit_judge_failure(visit, question);
-		return false;
-	}
 	rows_put_flag(&visit->facts, "time_denied",
 	    question->error != NULL && reply_is(question->error, "NOPERM"));
 	seconds = value_text(value_at(question->value, 0));
@@ -68,17 +64,14 @@ probe(struct visit *visit, bool counts)
 	if (counts)
 		check_contact_note(&visit->clock, question->sent_us,
 		    question->took_us, time_us);
-	return true;
 }
 
-bool
+void
 check_contact_measure(struct visit *visit)
 {
 	visit->clock = (struct clock){.count = 0};
 	for (int i = 0; i <= VISIT_PROBES; i++)
-		if (!probe(visit, i > 0))
-			return false;
-	return true;
+		probe(visit, i > 0);
 }
 
 /* Each of several servers has so long for its vote. A single server may take
@@ -103,7 +96,8 @@ check_contact_end(struct visit *visit)
 	char **facts = &visit->facts;
 	int64_t ahead_us;
 
-	if (!probe(visit, true))
+	probe(visit, true);
+	if (visit->is_over)
 		return;
 	put_round_trip(facts, clock, visit->enquiry.opts->lock.ttl_ms);
 	ahead_us = clock->best.us - clock_epoch() * 1000 + clock_now_us();
@@ -138,7 +132,7 @@ judge_certificate(struct findings *findings, const char *whose,
 	free(facts);
 }
 
-bool
+void
 check_contact_begin(struct visit *visit)
 {
 	const struct endpoint *endpoint = visit->enquiry.endpoint;
@@ -147,8 +141,9 @@ check_contact_begin(struct visit *visit)
 	char **facts = &visit->facts, address[64];
 	bool is_local;
 
-	if (!check_contact_measure(visit))
-		return false;
+	check_contact_measure(visit);
+	if (visit->is_over)
+		return;
 	visit->findings->subject = way_label(server);
 	is_local = !way_address_text(server, address, sizeof(address)) ||
 		   strncmp(address, "127.", 4) == 0 ||
@@ -164,7 +159,6 @@ check_contact_begin(struct visit *visit)
 	    &session.server_expiry);
 	judge_certificate(visit->findings, "that of --tls-cert",
 	    &session.own_expiry);
-	return true;
 }
 
 /* --- writes ----------------------------------------------------------- */
@@ -198,7 +192,7 @@ put_write(char **facts, const struct question *question, bool by_script)
 /* The key must belong to this node of a cluster; NULL: any node is asked.
  * Others are asked by a key, as a proxy refuses a script without: it would not
  * know which server is meant. */
-static bool
+static void
 try_write(struct visit *visit, const char *key)
 {
 	const struct question *question;
@@ -207,19 +201,17 @@ try_write(struct visit *visit, const char *key)
 	visit->key = key;
 	question = visit_ask_one(visit,
 	    key != NULL ? SCRIPT "1|" VISIT_KEY : SCRIPT "0");
-	old = question != NULL && question->outcome == QUESTION_FAILED &&
+	old = question->outcome == QUESTION_FAILED &&
 	      reply_is(question->error, "ERR Error compiling script");
 	if (old && visit->scratch == NULL)
-		return true;
+		return;
 	visit->key = visit->scratch;
 	if (old)
 		question = visit_ask_one(visit, OLD_SCRIPT "1|" VISIT_KEY);
-	if (question != NULL)
-		put_write(&visit->facts, question, !old);
-	return question != NULL;
+	put_write(&visit->facts, question, !old);
 }
 
-bool
+void
 check_contact_writes(struct visit *visit)
 {
 	const struct opts *opts = visit->enquiry.opts;
@@ -228,10 +220,9 @@ check_contact_writes(struct visit *visit)
 	const char *any = is_node ? NULL : visit->scratch;
 
 	for (size_t i = 0; i == 0 || (has_keys && i < opts->key_count); i++) {
-		if (!try_write(visit, has_keys ? opts->keys[i].key : any))
-			return false;
-		if (rows_judge("writes", visit->facts, visit->findings) > 0)
+		try_write(visit, has_keys ? opts->keys[i].key : any);
+		if (visit->is_over ||
+		    rows_judge("writes", visit->facts, visit->findings) > 0)
 			break;
 	}
-	return true;
 }

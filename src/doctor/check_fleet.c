@@ -15,19 +15,8 @@
 
 /* --- a cluster -------------------------------------------------------- */
 
-/* Why that is not known, and where to look for it. */
-static void
-put_unknown(char **facts, const char *error, const char *permit)
-{
-	bool is_denied = error != NULL && reply_is(error, "NOPERM");
-
-	rows_put(facts, "see:%s\n", is_denied ? permit : CHECK_SEE);
-	if (error != NULL)
-		rows_put(facts, "why:%.256s\n", error);
-}
-
 /* A missing number is 0. */
-bool
+void
 check_fleet_slots(struct visit *visit)
 {
 	const struct question *question = visit_ask_one(visit, "CLUSTER|INFO");
@@ -35,8 +24,8 @@ check_fleet_slots(struct visit *visit)
 	const char *info;
 	char *facts = NULL;
 
-	if (question == NULL)
-		return false;
+	if (visit->is_over)
+		return;
 	info = value_text(question->value);
 	assigned = info_number(info, "cluster_slots_assigned");
 	failing = info_number(info, "cluster_slots_fail");
@@ -45,7 +34,8 @@ check_fleet_slots(struct visit *visit)
 	failing = failing < 0 ? 0 : failing;
 	suspected = suspected < 0 ? 0 : suspected;
 	if (info == NULL)
-		put_unknown(&facts, question->error, "permit +cluster|info");
+		visit_put_unknown(&facts, "slots", question->error,
+		    "+cluster|info");
 	else
 		rows_put(&facts, "%s\n", info);
 	rows_put(&facts, "missing:%" PRId64 "\nfailing:%" PRId64 "\n", missing,
@@ -53,7 +43,6 @@ check_fleet_slots(struct visit *visit)
 	rows_put(&facts, "silent:%" PRId64 "\n", failing + suspected);
 	rows_judge("slots", facts, visit->findings);
 	free(facts);
-	return true;
 }
 
 bool
@@ -62,11 +51,11 @@ check_fleet_nodes(struct visit *visit)
 	const struct question *question = visit_ask_one(visit, "CLUSTER|SLOTS");
 	char *facts = NULL;
 
-	if (question == NULL)
+	if (visit->is_over)
 		return false;
 	if (enquiry_set_nodes(&visit->enquiry, question->value))
 		return true;
-	put_unknown(&facts, question->error, "permit +cluster|slots");
+	visit_put_unknown(&facts, "nodes", question->error, "+cluster|slots");
 	rows_judge("nodes", facts, visit->findings);
 	free(facts);
 	return false;
@@ -74,7 +63,7 @@ check_fleet_nodes(struct visit *visit)
 
 /* --- sentinels -------------------------------------------------------- */
 
-enum { ADDRESS_MAX = SENTINEL_HOST_MAX + 8 };
+enum { ADDRESS_MAX = URL_HOST_SIZE + 8 };
 
 enum { ADDRESS, STATE, QUORUM, REPLICAS, SENTINEL_ASKED };
 static const char sentinel_asked[SENTINEL_ASKED][40] = {
@@ -110,7 +99,7 @@ find_text(const struct value *pairs, const char *name)
 static void
 put_address(char **facts, struct poll *poll, const struct value *value)
 {
-	struct sentinel_address named;
+	struct url_address named;
 	char address[ADDRESS_MAX];
 
 	rows_put_flag(facts, "no_master", value_is_nil(value));
@@ -129,7 +118,7 @@ put_address(char **facts, struct poll *poll, const struct value *value)
 static void
 add_known_replicas(struct visit *pattern, const struct value *list)
 {
-	struct sentinel_address *known;
+	struct url_address *known;
 	size_t count;
 	int64_t port;
 

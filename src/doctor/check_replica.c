@@ -29,21 +29,22 @@ struct replicas {
 
 /* slave0:ip=10.0.0.4,port=6379,state=online,offset=14,lag=0 */
 static bool
-read_replica(const char *line, struct enquiry_node *node)
+read_replica(const char *line, struct url_address *at)
 {
 	char port[sizeof("65535")];
-	const char *at = strstr(line, "port=");
+	const char *digits = strstr(line, "port=");
 	int64_t number;
 
-	if (strncmp(line, "ip=", 3) != 0 || at == NULL)
+	if (strncmp(line, "ip=", 3) != 0 || digits == NULL)
 		return false;
-	snprintf(node->host, sizeof(node->host), "%.*s",
+	snprintf(at->host, sizeof(at->host), "%.*s",
 	    (int)strcspn(line + 3, ","), line + 3);
-	snprintf(port, sizeof(port), "%.*s", (int)strcspn(at + 5, ","), at + 5);
+	snprintf(port, sizeof(port), "%.*s", (int)strcspn(digits + 5, ","),
+	    digits + 5);
 	if (num_int(port, 1, UINT16_MAX, &number) == -1)
 		return false;
-	node->endpoint.port = (int)number;
-	return *node->host != '\0';
+	at->port = (int)number;
+	return *at->host != '\0';
 }
 
 static void
@@ -56,11 +57,12 @@ ask_replica(const struct visit *primary, struct replica *replica)
 	    .findings = primary->findings,
 	    .is_replica = true};
 
-	enquiry_name_node(node, enquiry->endpoint, node->endpoint.port,
-	    "replica");
+	enquiry_name_node(node, enquiry->endpoint, "replica");
 	visit.findings->subject = node->label;
 	enquiry_begin(&visit.enquiry, &node->endpoint, NULL);
-	if (check_contact_measure(&visit) && check_server_ask(&visit)) {
+	check_contact_measure(&visit);
+	check_server_ask(&visit);
+	if (!visit.is_over) {
 		replica->clock = visit.clock.best;
 		replica->facts = visit.facts;
 		visit.facts = NULL;
@@ -80,7 +82,8 @@ find_replicas(struct replicas *replicas)
 	for (int64_t i = 0; i < count; i++) {
 		snprintf(name, sizeof(name), "slave%" PRId64, i);
 		info_text(primary->facts, name, line, sizeof(line));
-		if (read_replica(line, &replicas->list[replicas->count].node))
+		if (read_replica(line,
+			&replicas->list[replicas->count].node.at))
 			replicas->count++;
 	}
 	rows_put(&facts, "named:%zu\ncount:%" PRId64 "\n", replicas->count,
@@ -118,15 +121,14 @@ is_number(const char *host)
 
 /* Sentinels may know it by a name. */
 static bool
-is_known(const struct visit *primary, const struct replica *replica)
+is_known(const struct visit *primary, const struct url_address *at)
 {
 	for (size_t i = 0; i < primary->known_count; i++) {
-		const struct sentinel_address *known = &primary->known[i];
+		const struct url_address *known = &primary->known[i];
 
-		if (known->port == replica->node.endpoint.port &&
-		    (strcmp(known->host, replica->node.host) == 0 ||
-			!is_number(known->host) ||
-			!is_number(replica->node.host)))
+		if (known->port == at->port &&
+		    (strcmp(known->host, at->host) == 0 ||
+			!is_number(known->host) || !is_number(at->host)))
 			return true;
 	}
 	return primary->known == NULL;
@@ -153,7 +155,7 @@ judge_worth(const struct replicas *replicas, const struct replica *replica)
 			best = rank(other, by_sentinel);
 	}
 	rows_put(&facts, "wanted:%d\nall:%zu\n", wanted, replicas->count);
-	rows_put_flag(&facts, "unknown", !is_known(primary, replica));
+	rows_put_flag(&facts, "unknown", !is_known(primary, &replica->node.at));
 	rows_put_flag(&facts, "passed_over",
 	    wanted > 0 && replica->facts != NULL &&
 		rank(replica, by_sentinel) < best);

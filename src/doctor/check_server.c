@@ -46,17 +46,6 @@ enum { REPLAYED = sizeof(replayed) / sizeof(*replayed) };
 
 /* --- the facts -------------------------------------------------------- */
 
-/* Why something is not known, and the rule that would let one look. */
-static void
-put_error(char **facts, const char *what, const char *error, const char *rule)
-{
-	rows_put(facts, "no_%s:%.256s\n", what, error);
-	if (reply_is(error, "NOPERM"))
-		rows_put(facts, "permit_%s:permit %s\nsee_%s:permit %s\n", what,
-		    rule, what, rule);
-	rows_put(facts, "see_%s:" CHECK_SEE "\n", what);
-}
-
 /* The answer to CONFIG GET. */
 static void
 put_setting(char **facts, const struct question *question)
@@ -73,7 +62,8 @@ put_setting(char **facts, const struct question *question)
 	else if (value != NULL)
 		rows_put(facts, "%s:%s\n", name, value);
 	else if (question->error != NULL)
-		put_error(facts, "config", question->error, "+config|get");
+		visit_put_unknown(facts, "config", question->error,
+		    "+config|get");
 }
 
 /* What it is by the words of Redis, of Valkey and of Redict, and in its place
@@ -160,7 +150,7 @@ put_replicas(char **facts, int wanted)
 /* Whether user default may do what is replayed with that key: DRYRUN replies
  * OK, or in words why not. A command that does not exist is reported by other
  * checks. */
-static bool
+static void
 ask_replay(struct visit *visit, const char *key, bool *is_known)
 {
 	const struct question *questions;
@@ -169,7 +159,7 @@ ask_replay(struct visit *visit, const char *key, bool *is_known)
 	for (size_t i = 0; i < REPLAYED; i++)
 		visit_add(visit, "ACL|DRYRUN|default|", replayed[i]);
 	questions = visit_ask(visit);
-	for (size_t i = 0; i < REPLAYED && questions != NULL; i++) {
+	for (size_t i = 0; i < REPLAYED; i++) {
 		const char *words = value_text(questions[i].value);
 		const char *error = questions[i].error;
 
@@ -182,14 +172,14 @@ ask_replay(struct visit *visit, const char *key, bool *is_known)
 		else if (words == NULL && error != NULL &&
 			 !reply_is(error, "ERR Command '")) {
 			*is_known = false;
-			put_error(&visit->facts, "acl", error, "+acl|dryrun");
+			visit_put_unknown(&visit->facts, "acl", error,
+			    "+acl|dryrun");
 		}
 	}
-	return questions != NULL;
 }
 
 /* Redis 6 has no DRYRUN, and these flags. */
-static bool
+static void
 ask_flags(struct visit *visit, bool *is_known)
 {
 	const struct question *question =
@@ -197,8 +187,6 @@ ask_flags(struct visit *visit, bool *is_known)
 	const struct value *flags;
 	size_t count, all = 0;
 
-	if (question == NULL)
-		return false;
 	flags = value_at(question->value, 1);
 	value_count(flags, &count);
 	for (size_t i = 0; i < count; i++) {
@@ -208,7 +196,6 @@ ask_flags(struct visit *visit, bool *is_known)
 					   strcmp(flag, "allcommands") == 0);
 	}
 	*is_known = all == 2;
-	return true;
 }
 
 /* When it starts, a server replays its append-only file as user default, even
@@ -216,34 +203,33 @@ ask_flags(struct visit *visit, bool *is_known)
  * scripts write, it drops each command that this user may not run, and only its
  * log says so. Asked for are the keys of the options, or those of a lock that
  * nobody has. */
-static bool
+static void
 check_replay(struct visit *visit)
 {
 	const struct opts *opts = visit->enquiry.opts;
 	size_t count = opts->key_count > 0 ? opts->key_count : 1;
-	bool answered = true, is_known = true;
+	bool is_known = true;
 	char version[16];
 
 	info_text(visit->facts, "redis_version", version, sizeof(version));
 	if (strtol(version, NULL, 10) < 6)
-		return true;
-	for (size_t i = 0; i < count && answered && is_known; i++) {
+		return;
+	for (size_t i = 0; i < count && is_known; i++) {
 		const char *key = opts->key_count > 0	   ? opts->keys[i].key
 				  : visit->scratch != NULL ? visit->scratch
 							   : "doctor";
 		char *helper = key_helper(key, 'i');
 
-		answered = ask_replay(visit, key, &is_known) &&
-			   ask_replay(visit, helper, &is_known);
+		ask_replay(visit, key, &is_known);
+		ask_replay(visit, helper, &is_known);
 		free(helper);
 	}
-	if (answered && !is_known)
-		answered = ask_flags(visit, &is_known);
+	if (!is_known)
+		ask_flags(visit, &is_known);
 	rows_put_flag(&visit->facts, "replay_unknown", !is_known);
-	return answered;
 }
 
-bool
+void
 check_server_ask(struct visit *visit)
 {
 	const struct question *questions, *own;
@@ -254,19 +240,17 @@ check_server_ask(struct visit *visit)
 	for (size_t i = 0; i < ASKED; i++)
 		visit_add(visit, "", asked[i]);
 	questions = visit_ask(visit);
-	if (questions == NULL)
-		return false;
 	for (size_t i = 1; i < ASKED - 1; i++)
 		put_setting(facts, &questions[i]);
 	info = value_text(questions[0].value);
 	if (info != NULL)
 		rows_put(facts, "%s\n", info);
 	else
-		put_error(facts, "info",
+		visit_put_unknown(facts, "info",
 		    questions[0].error != NULL ? questions[0].error
 					       : "its reply is no text",
 		    "+info");
-	rows_put(facts, "see_info:" CHECK_SEE "\nsee_config:" CHECK_SEE "\n");
+	rows_put(facts, "see_info:" VISIT_SEE "\nsee_config:" VISIT_SEE "\n");
 	own = &questions[ASKED - 1];
 	value_count(own->value, &count);
 	for (size_t i = count == OWN_COMMANDS ? count : 0; i-- > 0;)
@@ -276,7 +260,7 @@ check_server_ask(struct visit *visit)
 	put_resources(facts);
 	if (info != NULL)
 		put_replicas(facts, visit->enquiry.opts->lock.replicas);
-	return check_replay(visit);
+	check_replay(visit);
 }
 
 /* --- the verdict ------------------------------------------------------ */
@@ -299,7 +283,8 @@ check_server(struct visit *visit)
 	bool is_unix = enquiry->endpoint->transport == URL_UNIX;
 	char address[64];
 
-	if (!check_server_ask(visit))
+	check_server_ask(visit);
+	if (visit->is_over)
 		return false;
 	if (way_address_text(enquiry->server, address, sizeof(address)))
 		rows_put(&visit->facts, "address:%s\n", address);

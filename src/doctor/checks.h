@@ -1,7 +1,6 @@
 /* What --doctor examines. Each check puts facts, has them judged by rows, and
- * so adds findings; all of them die when memory is out. Those that ask a server
- * return false when it has refused access or does not reply: that has been
- * added, and there is no point in asking for more. */
+ * so adds findings, unless the visit is over; all of them die when memory is
+ * out. */
 #ifndef CHECKS_H
 #define CHECKS_H
 
@@ -15,18 +14,15 @@
 /* Clocks that are kept by NTP differ by less. */
 enum { CHECK_FAR_US = 1000000 };
 
-/* Where one finds what the server does not say, if no access rule hides it. */
-#define CHECK_SEE "look into its configuration, or at its provider's page"
-
 /* As long as nobody knows whether the server has an aclfile. */
 #define CHECK_SAVE_RULES "ACL SAVE with an aclfile, else CONFIG REWRITE"
 
 /* --- check_contact.c: round trips, clock, TLS, writes ------------------- */
 
 /* Opens the connection, and measures on it. */
-bool check_contact_measure(struct visit *visit);
+void check_contact_measure(struct visit *visit);
 /* Opens the connection, measures on it, and describes its TLS session. */
-bool check_contact_begin(struct visit *visit);
+void check_contact_begin(struct visit *visit);
 /* Measures once more, and adds what follows from all. */
 void check_contact_end(struct visit *visit);
 
@@ -34,7 +30,7 @@ void check_contact_end(struct visit *visit);
  * has failed, replicas are missing, clients are paused or a script runs.
  * Without a scratch key, Redis before 7 is not asked. If it is a node of a
  * cluster, the locks must belong to it; their keys are not touched. */
-bool check_contact_writes(struct visit *visit);
+void check_contact_writes(struct visit *visit);
 
 /* Pure. Adds a probe. The time is that of the server's clock; -1: not known. */
 void check_contact_note(struct clock *clock, int64_t sent_us, int64_t took_us,
@@ -43,10 +39,11 @@ void check_contact_note(struct clock *clock, int64_t sent_us, int64_t took_us,
 /* --- check_server.c: what a server says of itself ----------------------- */
 
 /* By INFO and CONFIG GET: version, eviction, persistence, replicas and clients.
- * Fills in the identity. Also false when the server serves nobody now. */
+ * Fills in the identity. False when the server serves nobody now, or does not
+ * reply. */
 bool check_server(struct visit *visit);
 /* Adds what it says to the facts. */
-bool check_server_ask(struct visit *visit);
+void check_server_ask(struct visit *visit);
 /* Pure. The rows that follow from facts. */
 bool check_server_rows(const char *facts, struct findings *findings);
 
@@ -63,13 +60,13 @@ char *check_access_scratch(const struct opts *opts);
 
 /* The lock's own keys are never touched: the server is asked by ACL DRYRUN, or
  * the commands are tried on the scratch key, which is deleted at once. */
-bool check_access(struct visit *visit);
+void check_access(struct visit *visit);
 
 /* --- check_fleet.c: servers that belong together ------------------------ */
 
 /* Which slots of a cluster are served. */
-bool check_fleet_slots(struct visit *visit);
-/* Finds the nodes, or adds why they are not known. */
+void check_fleet_slots(struct visit *visit);
+/* Finds the nodes. False, and added why, if they are not known. */
 bool check_fleet_nodes(struct visit *visit);
 
 /* The sentinels of an endpoint: whether they reply, agree and have a quorum.

@@ -25,13 +25,15 @@ struct doctor {
 static void
 examine_server(struct visit *visit)
 {
-	bool is_usable = check_contact_begin(visit) && check_server(visit);
-
-	if (is_usable && check_contact_writes(visit) &&
-	    (visit->scratch == NULL || check_access(visit)))
+	visit->is_over = false;
+	check_contact_begin(visit);
+	if (check_server(visit)) {
+		check_contact_writes(visit);
+		if (visit->scratch != NULL)
+			check_access(visit);
 		check_contact_end(visit);
-	if (is_usable)
 		check_replicas(visit);
+	}
 	free(visit->facts);
 	visit->facts = NULL;
 }
@@ -64,7 +66,9 @@ examine_endpoint(struct doctor *doctor, const struct endpoint *endpoint)
 	enquiry_begin(&visit->enquiry, endpoint, scratch);
 	if (!endpoint->cluster) {
 		examine_server(visit);
-	} else if (check_fleet_slots(visit) && check_access(visit)) {
+	} else {
+		check_fleet_slots(visit);
+		check_access(visit);
 		findings_print_new(&doctor->findings);
 		visit->scratch = NULL;
 		if (check_fleet_nodes(visit))

@@ -98,8 +98,9 @@ const struct judgement rows_table[] = {
 	/* --- servers that belong together ------------------------------- */
 
 	{.text = "slots"},
-	{"slots", FINDING_UNKNOWN, "see",
-	    "the server does not say which slots are served[: {why}]", "{see}"},
+	{"slots", FINDING_UNKNOWN, "see_slots",
+	    "the server does not say which slots are served[: {no_slots}]",
+	    "{see_slots}"},
 	{"slots", EXITCODE_UNAVAILABLE, "!cluster_state=ok",
 	    "the cluster is down: {missing} slots have no owner, the owners "
 	    "of {failing} have failed", REPAIR},
@@ -110,8 +111,8 @@ const struct judgement rows_table[] = {
 	    "failed or do not answer: their locks are out of reach", REPAIR},
 	{.text = "nodes"},
 	{"primaries", FINDING_UNKNOWN, "",
-	    "the nodes are not known, so they are not examined[: {why}]",
-	    "{see}"},
+	    "the nodes are not known, so they are not examined[: {no_nodes}]",
+	    "{see_nodes}"},
 
 	/* What one sentinel says of the primary, and of the others. */
 	{.text = "sentinel"},
@@ -392,7 +393,7 @@ const struct judgement rows_table[] = {
 	/* Those that INFO does not name, */
 	{.text = "replicas"},
 	{"replica", FINDING_UNKNOWN, "", "INFO names {named} of {count} "
-	    "replicas, so not all are examined", CHECK_SEE},
+	    "replicas, so not all are examined", VISIT_SEE},
 	/* those that would not take over, */
 	{.text = "replica promotion"},
 	{"promotion", FINDING_WARNING, "unknown",

@@ -40,6 +40,18 @@ visit_put_failure(char **facts, const struct question *question)
 }
 
 void
+visit_put_unknown(char **facts, const char *what, const char *error,
+    const char *rule)
+{
+	if (error != NULL)
+		rows_put(facts, "no_%s:%.256s\n", what, error);
+	if (error != NULL && reply_is(error, "NOPERM"))
+		rows_put(facts, "permit_%s:permit %s\nsee_%s:permit %s\n", what,
+		    rule, what, rule);
+	rows_put(facts, "see_%s:" VISIT_SEE "\n", what);
+}
+
+void
 visit_judge_failure(struct visit *visit, const struct question *question)
 {
 	char *facts = NULL;
@@ -51,6 +63,7 @@ visit_judge_failure(struct visit *visit, const struct question *question)
 	visit_put_failure(&facts, question);
 	rows_judge("failure", facts, visit->findings);
 	free(facts);
+	visit->is_over = true;
 }
 
 /* --- questions --------------------------------------------------------- */
@@ -91,13 +104,15 @@ visit_add(struct visit *visit, const char *prefix, const char *words)
 const struct question *
 visit_ask(struct visit *visit)
 {
-	const struct question *failed =
-	    enquiry_ask(&visit->enquiry, visit->questions, visit->count);
+	const struct question *failed = NULL;
 
+	if (!visit->is_over)
+		failed = enquiry_ask(&visit->enquiry, visit->questions,
+		    visit->count);
 	visit->is_asked = true;
 	if (failed != NULL)
 		visit_judge_failure(visit, failed);
-	return failed == NULL ? visit->questions : NULL;
+	return visit->questions;
 }
 
 const struct question *

@@ -15,6 +15,9 @@
 #define VISIT_KEY "\001"
 #define VISIT_USER "\002"
 
+/* Where one finds what the server does not say, if no access rule hides it. */
+#define VISIT_SEE "look into its configuration, or at its provider's page"
+
 enum { VISIT_QUESTIONS = 42, VISIT_WORDS = 14, VISIT_PROBES = 9 };
 
 /* By how much the server's clock is ahead of clock_now_us. */
@@ -49,10 +52,13 @@ struct visit {
 	char *facts; /* of the server, to be freed, or NULL */
 	/* It is a replica: if it cannot be asked, that is a note. */
 	bool is_replica;
+	/* The server has refused access or does not reply: that is a finding
+	 * then, and nothing more is asked. */
+	bool is_over;
 	struct clock clock;
 	struct identity identity;
 	/* The replicas that sentinels know; NULL: none of them says it. */
-	struct sentinel_address *known;
+	struct url_address *known;
 	size_t known_count;
 
 	/* For the words that are added next, */
@@ -71,20 +77,24 @@ struct visit {
  * them. What was asked before is forgotten. */
 void visit_add(struct visit *visit, const char *prefix, const char *words);
 
-/* Asks what was added. The questions with their answers, or NULL if the server
- * has refused access or does not reply: that is a finding then, and there is no
- * point in asking for more. */
+/* Asks what was added. The questions with their answers, of which there are
+ * none when the visit is over. */
 const struct question *visit_ask(struct visit *visit);
 
 /* Both, for a single question. */
 const struct question *visit_ask_one(struct visit *visit, const char *words);
 
-/* Adds that finding. */
+/* Adds that finding: the visit is over. */
 void visit_judge_failure(struct visit *visit, const struct question *question);
 
 /* Puts facts: why a question, which was refused or has no reply, was not
  * answered, and what to do. */
 void visit_put_failure(char **facts, const struct question *question);
+
+/* Puts facts: why something is not known, and what lets one see it: the rule
+ * that is missing, or another place. error: NULL if there was none. */
+void visit_put_unknown(char **facts, const char *what, const char *error,
+    const char *rule);
 
 /* Forgets all answers and facts, and ends the enquiry. */
 void visit_end(struct visit *visit);

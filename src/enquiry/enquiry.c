@@ -120,8 +120,8 @@ send_question(struct question *question, enum again again, bool more)
 		log_die(EXITCODE_RESOURCE, "out of memory");
 }
 
-void
-enquiry_send(struct enquiry *enquiry, struct question *question, bool more)
+static void
+begin_question(struct enquiry *enquiry, struct question *question, bool more)
 {
 	question->enquiry = enquiry;
 	question->deadline =
@@ -141,11 +141,11 @@ turn_loop(struct enquiry *enquiry)
 	exit(EXITCODE_INTERNAL);
 }
 
-void
-enquiry_await(struct enquiry *enquiry)
+struct question
+enquiry_question(const struct request *request)
 {
-	while (enquiry->unanswered > 0)
-		turn_loop(enquiry);
+	return (struct question){.script = request->command.script,
+	    .argv = request->argv};
 }
 
 struct question *
@@ -156,8 +156,9 @@ enquiry_ask(struct enquiry *enquiry, struct question *questions, size_t count)
 		    count - at < ENQUIRY_AT_ONCE ? count : at + ENQUIRY_AT_ONCE;
 
 		for (size_t i = at; i < end; i++)
-			enquiry_send(enquiry, &questions[i], i + 1 < end);
-		enquiry_await(enquiry);
+			begin_question(enquiry, &questions[i], i + 1 < end);
+		while (enquiry->unanswered > 0)
+			turn_loop(enquiry);
 		for (; at < end; at++)
 			if (questions[at].outcome >= QUESTION_REFUSED)
 				return &questions[at];
@@ -198,20 +199,19 @@ enquiry_forget_nodes(struct enquiry *enquiry)
 }
 
 int
-enquiry_find_node(const struct enquiry *enquiry,
-    const struct cluster_node *node)
+enquiry_find_node(const struct enquiry *enquiry, const struct url_address *node)
 {
 	for (int i = 0; i < enquiry->node_count; i++)
-		if (enquiry->nodes[i].endpoint.port == node->port &&
+		if (enquiry->nodes[i].at.port == node->port &&
 		    (*node->host == '\0' ||
-			strcmp(enquiry->nodes[i].host, node->host) == 0))
+			strcmp(enquiry->nodes[i].at.host, node->host) == 0))
 			return i;
 	return -1;
 }
 
 void
 enquiry_name_node(struct enquiry_node *node, const struct endpoint *from,
-    int port, const char *name)
+    const char *name)
 {
 	node->endpoint = *from;
 	node->endpoint.transport = URL_TCP;
@@ -219,8 +219,8 @@ enquiry_name_node(struct enquiry_node *node, const struct endpoint *from,
 	node->endpoint.cluster = false;
 	node->endpoint.hosts = NULL;
 	node->endpoint.host_count = 0;
-	node->endpoint.host = node->host;
-	node->endpoint.port = port;
+	node->endpoint.host = node->at.host;
+	node->endpoint.port = node->at.port;
 	node->endpoint.label = node->label;
 	endpoint_describe(&node->endpoint, name, node->label,
 	    sizeof(node->label));
@@ -229,7 +229,7 @@ enquiry_name_node(struct enquiry_node *node, const struct endpoint *from,
 bool
 enquiry_set_nodes(struct enquiry *enquiry, const struct value *slots)
 {
-	struct cluster_node *primaries = NULL;
+	struct url_address *primaries = NULL;
 	int count = enquiry->endpoint->cluster
 			? cluster_primaries(slots, way_host(enquiry->server),
 			      &primaries)
@@ -248,10 +248,8 @@ enquiry_set_nodes(struct enquiry *enquiry, const struct value *slots)
 		for (int i = 0; i < count; i++) {
 			struct enquiry_node *node = &enquiry->nodes[i];
 
-			memcpy(node->host, primaries[i].host,
-			    sizeof(node->host));
-			enquiry_name_node(node, enquiry->endpoint,
-			    primaries[i].port, "cluster");
+			node->at = primaries[i];
+			enquiry_name_node(node, enquiry->endpoint, "cluster");
 			node->server =
 			    connect_to(enquiry, &node->endpoint, NULL);
 		}
@@ -268,6 +266,8 @@ enquiry_visit_nodes(struct enquiry *enquiry, void (*visit)(void *arg),
 	const struct endpoint *endpoint = enquiry->endpoint;
 	struct way *server = enquiry->server;
 
+	if (!endpoint->cluster)
+		visit(arg);
 	for (int i = 0; i < enquiry->node_count; i++) {
 		enquiry->node = i;
 		enquiry->endpoint = &enquiry->nodes[i].endpoint;

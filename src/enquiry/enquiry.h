@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/loop.h"
+#include "lock/request.h"
 #include "options/opts.h"
 #include "redis/reply.h"
 #include "redis/value.h"
@@ -55,7 +56,7 @@ struct question {
 struct enquiry_node {
 	struct endpoint endpoint; /* a plain one, with the login of the URL */
 	struct way *server;
-	char host[CLUSTER_HOST_SIZE];
+	struct url_address at; /* the endpoint's */
 	char label[CLUSTER_LABEL_SIZE];
 };
 
@@ -79,14 +80,12 @@ void enquiry_begin(struct enquiry *enquiry, const struct endpoint *endpoint,
     const char *key);
 void enquiry_end(struct enquiry *enquiry);
 
-/* Sends a question, which must last until its reply, as its words must. more:
- * others follow at once, up to ENQUIRY_AT_ONCE. Then awaits all replies. */
-void enquiry_send(struct enquiry *enquiry, struct question *question,
-    bool more);
-void enquiry_await(struct enquiry *enquiry);
+/* The question that a request makes, which points into the request. */
+struct question enquiry_question(const struct request *request);
 
-/* Asks them all, several at a time. NULL, or the first one that was refused or
- * has no reply: then those that follow it may not have been asked. */
+/* Asks them all, ENQUIRY_AT_ONCE at a time, and awaits the replies. NULL, or
+ * the first one that was refused or has no reply: then those that follow it may
+ * not have been asked. */
 struct question *enquiry_ask(struct enquiry *enquiry,
     struct question *questions, size_t count);
 
@@ -96,10 +95,10 @@ void enquiry_forget(struct question *questions, size_t count);
 /* Lets the loop turn until that time. */
 void enquiry_sleep(struct enquiry *enquiry, int64_t until);
 
-/* Sets the endpoint of a node at its host and that port, with the login of the
- * URL. The label has the name of what it was found in. */
+/* Sets the endpoint of a node at its address, with the login of the URL. The
+ * label has the name of what it was found in. */
 void enquiry_name_node(struct enquiry_node *node, const struct endpoint *from,
-    int port, const char *name);
+    const char *name);
 
 /* The primaries in an answer to CLUSTER SLOTS become the nodes, and stay
  * connected as long as they are the same. False if it is no such answer. */
@@ -108,10 +107,10 @@ void enquiry_forget_nodes(struct enquiry *enquiry);
 /* Which of the nodes it is, or -1. An empty host is any: that of the server
  * that sent a redirect. */
 int enquiry_find_node(const struct enquiry *enquiry,
-    const struct cluster_node *node);
+    const struct url_address *node);
 
-/* Calls visit for each of the nodes, which is the one that is asked
- * meanwhile. */
+/* Calls visit for each of the nodes of a cluster, which is the one that is
+ * asked meanwhile; once for another server. */
 void enquiry_visit_nodes(struct enquiry *enquiry, void (*visit)(void *arg),
     void *arg);
 

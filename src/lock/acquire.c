@@ -97,10 +97,12 @@ begin_try(struct lock *lock)
 }
 
 /* Our own timers come before the connection's: they send an undo behind the
- * try. How long a vote is awaited, its set knows. */
+ * try. How long a vote is awaited, its set knows, which decides after all
+ * timers of a turn; a turn may come late. */
 enum lock_event
 acquire_send_try(struct lock *lock)
 {
+	bool votes = config_is_vote(lock->config);
 	struct request request;
 	int64_t ends_at;
 
@@ -109,14 +111,13 @@ acquire_send_try(struct lock *lock)
 	ends_at = way_is_up(lock->link->way) ? try_ends_at(lock)
 					     : connect_ends_at(lock);
 	request_try(&request, &lock->claim);
-	if (contact_send(lock->link, &request, lock_on_reply, ends_at + 1) ==
-	    -1) {
+	if (contact_send(lock->link, &request, lock_on_reply,
+		ends_at + (votes ? lock->config->vote_ms : 1)) == -1) {
 		try_later(lock);
 		return ON_LATER;
 	}
 	lock->vote.is_out = true;
-	lock_due_at(lock,
-	    config_is_vote(lock->config) ? CLOCK_NEVER : try_ends_at(lock));
+	lock_due_at(lock, votes ? CLOCK_NEVER : try_ends_at(lock));
 	if (lock->claim.asked_at == 0)
 		lock->claim.asked_at = lock->pace.sent_at;
 	return ON_NOTHING;

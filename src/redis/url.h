@@ -19,6 +19,13 @@ struct tls_context;
 /* What separates the URLs of a list. */
 #define URL_SEPARATORS " \t\r\n"
 
+/* Where others say that a server is. */
+enum { URL_HOST_SIZE = 256 };
+struct url_address {
+	char host[URL_HOST_SIZE];
+	int port;
+};
+
 enum url_transport { URL_TCP, URL_UNIX };
 
 struct endpoint {

@@ -110,11 +110,11 @@ check_rows(const struct look *look)
 		opts.action = actions[i];
 		table_init(&table, titles[i]);
 		table_add(&table);
-		lock_row_put(&row, look, &client, "job");
+		lock_row_put(&row, look, &client);
 		for (size_t j = 0; j < table.columns; j++)
 			require(*table.cell[1][j] != '\0');
 		table_print(&table);
-		lock_row_print_json(look, &client, "job");
+		lock_row_print_json(look, &client);
 	}
 	for (size_t i = 0; i < look->run_count; i++)
 		check_number(look->runs[i].fence);
@@ -137,10 +137,10 @@ static void
 check_look(const struct value *reply)
 {
 	static FILE *nowhere;
-	struct look look;
+	struct look look = {.keys = &names};
 	char text[640];
 
-	if (!query_read_look(&look, reply, &names))
+	if (!query_read_look(&look, reply))
 		return;
 	if (nowhere == NULL)
 		nowhere = freopen("/dev/null", "w", stdout);
@@ -177,21 +177,21 @@ check_order(const struct value *reply)
 static void
 check_page(const struct value *reply)
 {
-	const char *cursor;
-	char **keys;
+	struct query_page page;
 
-	if (!query_read_page(&cursor, &keys, reply))
+	if (!query_read_page(&page, reply))
 		return;
-	for (char **key = keys; *key != NULL; key++)
+	for (char **key = page.keys; *key != NULL; key++)
 		free(*key);
-	free(keys);
+	free(page.keys);
+	free(page.cursor);
 }
 
 static void
 check(const struct value *reply)
 {
 	struct waiter waiter;
-	char head[WAITER_SIZE];
+	struct query_forced forced;
 	int64_t count;
 	bool is_acquire = check_answer(reply, ANSWER_TO_TRY);
 	bool is_join = check_answer(reply, ANSWER_TO_JOIN);
@@ -202,8 +202,9 @@ check(const struct value *reply)
 	require(check_answer(reply, ANSWER_TO_PLAIN_JOIN) == is_renewal);
 	require(check_answer(reply, ANSWER_TO_OTHER_KIND) == is_renewal);
 	require(check_answer(reply, ANSWER_TO_PLAIN_RELEASE) == is_renewal);
-	if (query_read_force(&count, head, reply))
-		require(*head == '\0' || waiter_parse(&waiter, head));
+	if (query_read_force(&forced, reply))
+		require(
+		    *forced.head == '\0' || waiter_parse(&waiter, forced.head));
 	if (query_read_nested(&count, reply))
 		require(count >= 0);
 	check_answer(reply, ANSWER_TO_HEAD);

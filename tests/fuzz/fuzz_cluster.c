@@ -19,7 +19,7 @@ require(bool truth)
 static void
 check_redirect(const char *text)
 {
-	struct cluster_node to;
+	struct url_address to;
 
 	if (cluster_redirect(text, &to) == CLUSTER_NONE)
 		return;

@@ -19,7 +19,7 @@ require(bool truth)
 }
 
 static void
-check_node(const struct cluster_node *node)
+check_node(const struct url_address *node)
 {
 	require(node->port > 0 && node->port < 65536);
 	require(memchr(node->host, '\0', sizeof(node->host)) != NULL);
@@ -29,7 +29,7 @@ check_node(const struct cluster_node *node)
 static void
 check_address(const struct value *value)
 {
-	struct sentinel_address address = {.port = -1};
+	struct url_address address = {.port = -1};
 
 	if (!sentinel_read_address(&address, value)) {
 		require(address.port == -1 && *address.host == '\0');
@@ -42,7 +42,7 @@ check_address(const struct value *value)
 static void
 check_primaries(const struct value *value)
 {
-	struct cluster_node *primaries = NULL;
+	struct url_address *primaries = NULL;
 	int count = cluster_primaries(value, "h", &primaries);
 
 	for (int i = 0; i < count; i++)

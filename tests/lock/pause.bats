@@ -266,6 +266,24 @@ is_in_front() {
 	cli config set maxmemory 0 >/dev/null
 }
 
+# Each has two helper keys, and counts once.
+@test "1000 locks are paused, and one more are too many" {
+	cli eval 'for i = 1, 1001 do
+		redis.call("HSET", "{" .. ARGV[1] .. i .. "}:rlk:i", "f", 1)
+		redis.call("RPUSH", "{" .. ARGV[1] .. i .. "}:rlk:r", "")
+	end' 0 "$KEY:" >/dev/null
+	run -64 rlockrun --pause "$KEY:*" -n
+	[[ $output == *"more than 1000 locks match"* ]]
+	cli del "{$KEY:7}:rlk:i" "{$KEY:7}:rlk:r" >/dev/null
+	run -0 --separate-stderr rlockrun --pause "$KEY:*" -n
+	[[ ${#lines[@]} == 1000 && $stderr == *"1000 locks paused"* ]]
+	run -0 --separate-stderr rlockrun --resume "$KEY:*"
+	[[ ${#lines[@]} == 1000 ]]
+	cli eval 'for i = 1, 1001 do
+		redis.call("DEL", "{" .. ARGV[1] .. i .. "}:rlk:i", "{" .. ARGV[1] .. i .. "}:rlk:r")
+	end' 0 "$KEY:" >/dev/null
+}
+
 # --- other servers -----------------------------------------------------------------------------
 
 @test "locks of a cluster are paused in all its slots" {

@@ -162,6 +162,22 @@ has_no_keys() { [[ -z $(keys_left_on "$1") ]]; }
 	for i in 3 4 5; do wait_until has_no_keys "$i"; done
 }
 
+has_lock() { [[ $(on "$1" exists "$KEY") == 1 ]]; }
+
+# The set looks at the time after all timers of a turn: a connection that ended in the
+# same one could free nothing any more.
+@test "S15: so they do for a run that has come late to its own bound" {
+	for i in 3 4 5; do with_signal "$i" STOP; done
+	start "$RLOCKRUN" -k "$KEY" -n --server-timeout 1 -- touch ran
+	for i in 1 2; do wait_until has_lock "$i"; done
+	kill -STOP "$PID"
+	sleep 1.1
+	kill -CONT "$PID"
+	exits_with 69 "$PID"
+	for i in 3 4 5; do with_signal "$i" CONT; done
+	for i in 3 4 5; do wait_until has_no_keys "$i"; done
+}
+
 # --- S16 ----------------------------------------------------------------------
 
 # are_old NUMBER...: those servers, behind proxies that report two minutes of uptime,

@@ -64,7 +64,7 @@ parse(const char *wire)
 static void
 is_picked(struct cluster *cluster, const char *host, int port)
 {
-	const struct cluster_node *node = cluster_pick(cluster);
+	const struct url_address *node = cluster_pick(cluster);
 
 	is_text(node->host, host, "  host");
 	is_int(node->port, port, "  port");
@@ -76,7 +76,7 @@ test_picks(void)
 	struct endpoint hosts[] = {{.host = "a", .port = 1},
 	    {.host = "b", .port = 2}, {.host = "c", .port = 3}};
 	struct endpoint url = {.hosts = hosts, .host_count = 3};
-	const struct cluster_node other = {"d", 4}, same = {"", 5};
+	const struct url_address other = {"d", 4}, same = {"", 5};
 	struct cluster cluster;
 
 	ok(cluster_init(&cluster, &url, 16383) == 0, "the last of the slots");
@@ -127,7 +127,7 @@ test_learning(void)
 	struct endpoint url = {.hosts = hosts, .host_count = 1};
 	const struct value *slots = parse(SLOTS);
 	struct cluster cluster;
-	struct cluster_node *primaries = NULL;
+	struct url_address *primaries = NULL;
 
 	ok(cluster_init(&cluster, &url, 150) == 0, "learning");
 	is_picked(&cluster, "c", 9);
@@ -165,7 +165,7 @@ main(void)
 	for (size_t i = 0; i < LENGTH(keys); i++)
 		is_int(cluster_slot(keys[i].key), keys[i].slot, keys[i].key);
 	for (size_t i = 0; i < LENGTH(redirects); i++) {
-		struct cluster_node to;
+		struct url_address to;
 		enum cluster_redirect said =
 		    cluster_redirect(redirects[i].error, &to);
 

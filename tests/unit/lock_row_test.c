@@ -41,15 +41,18 @@ main(void)
 {
 	static const struct opts opts = {.prefix = "x:"};
 	static const struct client client = {.opts = &opts};
+	static const struct key_names keys = {.lock = (char *)"x:job"};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct table table;
 		struct row row = {.table = &table};
+		struct look look = rows[i].look;
 		char got[512] = "";
 
 		table_init(&table, LOCK_ROW_HELD);
 		table_add(&table);
-		lock_row_put(&row, &rows[i].look, &client, "x:job");
+		look.keys = &keys;
+		lock_row_put(&row, &look, &client);
 		is_text(table.cell[1][0], "job", rows[i].what);
 		for (size_t at = 1; at < table.columns; at++)
 			snprintf(got + strlen(got), sizeof(got) - strlen(got),

@@ -79,11 +79,11 @@ static const struct {
 static void
 test_looks(void)
 {
-	struct look look;
+	struct look look = {.keys = &names};
 
 	for (size_t i = 0; i < sizeof(looks) / sizeof(*looks); i++) {
 		void *reply = array(looks[i].lines);
-		bool good = query_read_look(&look, reply, &names);
+		bool good = query_read_look(&look, reply);
 		ok(good == looks[i].good, "look %zu: %s", i,
 		    escaped(looks[i].lines));
 		if (good)
@@ -98,7 +98,8 @@ look_at(struct look *look, const char *lines)
 {
 	void *reply = array(lines);
 
-	if (!query_read_look(look, reply, &names))
+	look->keys = &names;
+	if (!query_read_look(look, reply))
 		abort();
 	freeReplyObject(reply);
 }
@@ -429,14 +430,14 @@ test_forces(void)
 {
 	for (size_t i = 0; i < sizeof(forces) / sizeof(*forces); i++) {
 		void *reply = array(forces[i].lines);
-		char head[WAITER_SIZE];
-		int64_t freed;
-		bool good = query_read_force(&freed, head, reply);
+		struct query_forced forced;
+		bool good = query_read_force(&forced, reply);
 
-		is_int(good ? freed : -1, forces[i].freed,
+		is_int(good ? forced.freed : -1, forces[i].freed,
 		    escaped(forces[i].lines));
 		if (good)
-			is_text(head, forces[i].head, "  to be notified");
+			is_text(forced.head, forces[i].head,
+			    "  to be notified");
 		freeReplyObject(reply);
 	}
 }
@@ -463,21 +464,21 @@ test_nested(void)
 static void
 test_page(void)
 {
-	void *page = parse("*2\r\n$1\r\n7\r\n*2\r\n$1\r\na\r\n$1\r\nb\r\n");
+	void *good = parse("*2\r\n$1\r\n7\r\n*2\r\n$1\r\na\r\n$1\r\nb\r\n");
 	void *none = parse("*1\r\n$1\r\n7\r\n");
-	const char *cursor;
-	char **keys;
+	struct query_page page;
 
-	ok(query_read_page(&cursor, &keys, page), "a page");
-	is_text(cursor, "7", "  cursor");
-	is_text(keys[0], "a", "  the first key");
-	is_text(keys[1], "b", "  the last");
-	ok(keys[2] == NULL, "  the end");
-	free(keys[0]);
-	free(keys[1]);
-	free(keys);
-	ok(!query_read_page(&cursor, &keys, none), "without keys it is none");
-	freeReplyObject(page);
+	ok(query_read_page(&page, good), "a page");
+	is_text(page.cursor, "7", "  cursor");
+	is_text(page.keys[0], "a", "  the first key");
+	is_text(page.keys[1], "b", "  the last");
+	ok(page.keys[2] == NULL, "  the end");
+	free(page.cursor);
+	free(page.keys[0]);
+	free(page.keys[1]);
+	free(page.keys);
+	ok(!query_read_page(&page, none), "without keys it is none");
+	freeReplyObject(good);
 	freeReplyObject(none);
 }
 
@@ -487,18 +488,16 @@ test_values(void)
 {
 	static const char *const wires[] = {"$-1\r\n", "+OK\r\n", "$1\r\n1\r\n",
 	    "-ERR x\r\n", "*-1\r\n", "*1\r\n*0\r\n", "*1\r\n$-1\r\n"};
-	char head[WAITER_SIZE];
-	const char *text;
-	struct look look;
-	int64_t freed;
-	char **keys;
+	struct look look = {.keys = &names};
+	struct query_forced forced;
+	struct query_page page;
 
 	for (size_t i = 0; i < sizeof(wires) / sizeof(*wires); i++) {
 		void *reply = parse(wires[i]);
 
-		ok(!query_read_look(&look, reply, &names) &&
-			!query_read_force(&freed, head, reply) &&
-			!query_read_page(&text, &keys, reply),
+		ok(!query_read_look(&look, reply) &&
+			!query_read_force(&forced, reply) &&
+			!query_read_page(&page, reply),
 		    "no array of ours: %zu", i);
 		freeReplyObject(reply);
 	}
@@ -542,25 +541,20 @@ static void
 test_force_asked(void)
 {
 	struct look_holder holders[] = {{.digest = "D1"}, {.digest = "D2"}};
-	struct look look = {.holders = holders, .listed = 2};
-	struct query_force force = {.look = &look,
-	    .who = "RECORD",
-	    .helpers = true};
 	struct key_names keys;
+	struct look look = {.keys = &keys, .holders = holders, .listed = 2};
 	struct request request;
 
 	key_names_init(&keys, "job", NULL);
-	query_force(&request, &keys, &force);
+	query_force(&request, &look, NULL, "RECORD", true);
 	is_request(&request, &script_force,
 	    "4 job {job}:rlk:i {job}:rlk:q {job}:rlk:l RECORD 345600000 D1 D2",
 	    "from all holders");
-	force.only = &holders[1];
-	query_force(&request, &keys, &force);
+	query_force(&request, &look, &holders[1], "RECORD", true);
 	is_request(&request, &script_force,
 	    "4 job {job}:rlk:i {job}:rlk:q {job}:rlk:l RECORD 345600000 D2",
 	    "from one of them");
-	force.helpers = false;
-	query_force(&request, &keys, &force);
+	query_force(&request, &look, &holders[1], "RECORD", false);
 	is_request(&request, &script_force, "1 job RECORD 345600000 D2",
 	    "with the lock's key alone");
 	key_names_fini(&keys);

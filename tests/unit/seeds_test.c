@@ -127,16 +127,15 @@ test_other_replies(void)
 	struct value *page = read_reply("answer", "page");
 	struct value *forced = read_reply("answer", "forced");
 	struct value *replicas = read_reply("answer", "replicas");
-	const char *cursor;
-	char **keys = NULL;
-	char head[WAITER_SIZE];
-	int64_t freed;
+	struct query_page read = {.keys = NULL};
+	struct query_forced freed;
 
-	ok(query_read_page(&cursor, &keys, page), "answer/page");
-	for (char **key = keys; key != NULL && *key != NULL; key++)
+	ok(query_read_page(&read, page), "answer/page");
+	for (char **key = read.keys; key != NULL && *key != NULL; key++)
 		free(*key);
-	free(keys);
-	ok(query_read_force(&freed, head, forced) && *head != '\0',
+	free(read.keys);
+	free(read.cursor);
+	ok(query_read_force(&freed, forced) && *freed.head != '\0',
 	    "answer/forced");
 	ok(answer_replicas(replicas) > 0, "answer/replicas");
 	value_free(page);
@@ -153,8 +152,8 @@ static void
 test_look(const char *name)
 {
 	struct value *reply = read_reply("answer", name);
-	struct look look;
-	bool good = query_read_look(&look, reply, &names);
+	struct look look = {.keys = &names};
+	bool good = query_read_look(&look, reply);
 
 	ok(good, "answer/%s", name);
 	if (good) {
@@ -194,8 +193,8 @@ test_places(void)
 {
 	struct value *sentinel = read_reply("place", "sentinel");
 	struct value *slots = read_reply("place", "slots");
-	struct cluster_node *primaries = NULL;
-	struct sentinel_address address;
+	struct url_address *primaries = NULL;
+	struct url_address address;
 
 	ok(sentinel_read_address(&address, sentinel), "place/sentinel");
 	ok(cluster_primaries(slots, "h", &primaries) > 1, "place/slots");
@@ -207,7 +206,7 @@ test_places(void)
 static void
 test_redirects(void)
 {
-	struct cluster_node to;
+	struct url_address to;
 	char seed[SEED_SIZE];
 
 	read_seed(seed, "cluster", "ask");

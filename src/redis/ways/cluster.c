@@ -42,7 +42,7 @@ cluster_slot(const char *key)
 }
 
 static int
-set_node(struct cluster_node *node, const char *host, size_t length,
+set_node(struct url_address *node, const char *host, size_t length,
     int64_t port)
 {
 	if (length >= sizeof(node->host))
@@ -57,7 +57,7 @@ set_node(struct cluster_node *node, const char *host, size_t length,
 
 /* "MOVED 3999 10.0.0.3:6381": an IPv6 address has no brackets. */
 enum cluster_redirect
-cluster_redirect(const char *error, struct cluster_node *to)
+cluster_redirect(const char *error, struct url_address *to)
 {
 	enum cluster_redirect redirect = CLUSTER_NONE;
 	const char *host, *colon;
@@ -90,7 +90,7 @@ cluster_init(struct cluster *cluster, const struct endpoint *url, int slot)
 	if (cluster->nodes == NULL)
 		return -1;
 	for (size_t i = 0; i < count; i++) {
-		snprintf(cluster->nodes[i].host, CLUSTER_HOST_SIZE, "%s",
+		snprintf(cluster->nodes[i].host, URL_HOST_SIZE, "%s",
 		    url->hosts[i].host);
 		cluster->nodes[i].port = url->hosts[i].port;
 	}
@@ -106,7 +106,7 @@ cluster_fini(struct cluster *cluster)
 	free(cluster->nodes);
 }
 
-const struct cluster_node *
+const struct url_address *
 cluster_pick(struct cluster *cluster)
 {
 	if (!cluster->trusted) {
@@ -132,7 +132,7 @@ cluster_doubt(struct cluster *cluster)
 }
 
 void
-cluster_moved(struct cluster *cluster, const struct cluster_node *to)
+cluster_moved(struct cluster *cluster, const struct url_address *to)
 {
 	if (*to->host != '\0')
 		memcpy(cluster->picked.host, to->host, sizeof(to->host));
@@ -143,10 +143,10 @@ cluster_moved(struct cluster *cluster, const struct cluster_node *to)
 /* Adds a node of an answer to the list, once: {host, port, id...}; no host
  * means that of the node which was asked. */
 static void
-add_node(struct cluster_node *nodes, size_t *count, const struct value *value,
+add_node(struct url_address *nodes, size_t *count, const struct value *value,
     const char *asked)
 {
-	struct cluster_node *node = &nodes[*count];
+	struct url_address *node = &nodes[*count];
 	const char *host = value_text(value_at(value, 0));
 	int64_t port;
 
@@ -199,9 +199,9 @@ cluster_learn(struct cluster *cluster, const struct value *slots)
 
 int
 cluster_primaries(const struct value *slots, const char *host,
-    struct cluster_node **primaries)
+    struct url_address **primaries)
 {
-	struct cluster_node *list;
+	struct url_address *list;
 	const struct value *range;
 	size_t count = 0;
 

@@ -12,13 +12,7 @@
 
 #define CLUSTER_SLOTS 16384
 #define CLUSTER_ANY_SLOT (-1)
-#define CLUSTER_HOST_SIZE 256
-#define CLUSTER_LABEL_SIZE (CLUSTER_HOST_SIZE + 32)
-
-struct cluster_node {
-	char host[CLUSTER_HOST_SIZE];
-	int port;
-};
+#define CLUSTER_LABEL_SIZE (URL_HOST_SIZE + 32)
 
 enum cluster_redirect {
 	CLUSTER_NONE,
@@ -28,10 +22,10 @@ enum cluster_redirect {
 
 struct cluster {
 	int slot;
-	struct cluster_node *nodes; /* those of the URL, then those learnt */
+	struct url_address *nodes; /* those of the URL, then those learnt */
 	size_t seeds, count;
 	size_t next; /* to be tried, when the owner is not known */
-	struct cluster_node picked;
+	struct url_address picked;
 	bool trusted; /* the next pick is the last one's again */
 	size_t tried; /* nodes, since the owner was known */
 };
@@ -42,7 +36,7 @@ int cluster_slot(const char *key);
 /* Whether an error is a redirect, and to which node. The host is empty if it is
  * that of the node which sent the redirect. */
 enum cluster_redirect cluster_redirect(const char *error,
-    struct cluster_node *to);
+    struct url_address *to);
 
 /* url is one of a cluster; slot may be CLUSTER_ANY_SLOT. 0, or -1 when memory
  * is out. */
@@ -51,13 +45,13 @@ void cluster_fini(struct cluster *cluster);
 
 /* The node to connect to. The owner is picked as long as it proves right, and
  * once after that; then each of the nodes in turn. */
-const struct cluster_node *cluster_pick(struct cluster *cluster);
+const struct url_address *cluster_pick(struct cluster *cluster);
 
 /* About the one that was picked: it owns the slot; it should not be picked
  * again at once; it names the owner of the slot. */
 void cluster_confirm(struct cluster *cluster);
 void cluster_doubt(struct cluster *cluster);
-void cluster_moved(struct cluster *cluster, const struct cluster_node *to);
+void cluster_moved(struct cluster *cluster, const struct url_address *to);
 
 /* An answer to CLUSTER SLOTS of the one that was picked. The nodes of our own
  * slot come first, as they may take it over; there is room for some only. -1
@@ -67,6 +61,6 @@ int cluster_learn(struct cluster *cluster, const struct value *slots);
 /* The primaries in an answer to CLUSTER SLOTS of host, each once, to be freed;
  * their number, or -1 as above. */
 int cluster_primaries(const struct value *slots, const char *host,
-    struct cluster_node **primaries);
+    struct url_address **primaries);
 
 #endif

@@ -38,7 +38,7 @@ struct sentinel {
 	int64_t ask_ms;
 	int64_t deadline;
 	int64_t found_at; /* CLOCK_NEVER while the primary is not known */
-	struct sentinel_address address;
+	struct url_address address;
 	char why[WHY_MAX];
 	char refusal[WHY_MAX - sizeof("sentinel")]; /* the last one */
 };
@@ -206,8 +206,7 @@ note_failure(struct sentinel *sentinel, const struct reply *reply)
 }
 
 bool
-sentinel_read_address(struct sentinel_address *address,
-    const struct value *value)
+sentinel_read_address(struct url_address *address, const struct value *value)
 {
 	const char *host = value_text(value_at(value, 0));
 	const char *digits = value_text(value_at(value, 1));

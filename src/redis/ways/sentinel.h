@@ -7,18 +7,12 @@
 
 #include <stdbool.h>
 
+#include "redis/url.h"
 #include "redis/value.h"
-
-enum { SENTINEL_HOST_MAX = 256 };
-
-struct sentinel_address {
-	char host[SENTINEL_HOST_MAX];
-	int port;
-};
 
 /* What SENTINEL get-master-addr-by-name was answered. False if that is no
  * address; then it is not changed. */
-bool sentinel_read_address(struct sentinel_address *address,
+bool sentinel_read_address(struct url_address *address,
     const struct value *value);
 
 #endif

@@ -16,9 +16,9 @@ enum { LEARN_BYTES = 1 << 20 };
 struct slot {
 	struct cluster cluster;
 	struct way *owner;
-	struct way *other;		/* to where ASK has pointed */
-	struct cluster_node other_node; /* the node there */
-	struct cluster_node asked_node; /* the one that ASK has named last */
+	struct way *other;	       /* to where ASK has pointed */
+	struct url_address other_node; /* the node there */
+	struct url_address asked_node; /* the one that ASK has named last */
 	int64_t greeting_ms;
 	size_t missed; /* so many nodes, since an owner answered */
 	size_t failed; /* so many nodes in a row failed permanently */
@@ -41,7 +41,7 @@ start(void *arg, int64_t deadline)
 {
 	struct slot *slot = arg;
 	struct cluster *cluster = &slot->cluster;
-	const struct cluster_node *node = cluster_pick(cluster);
+	const struct url_address *node = cluster_pick(cluster);
 	int64_t now = clock_now(), left_ms = deadline - now;
 
 	if (cluster->count > 1)
@@ -76,7 +76,7 @@ judge_mode(void *arg, const struct value *value)
 static enum again
 heed_redirect(struct slot *slot, const struct way *from, const char *error)
 {
-	struct cluster_node to;
+	struct url_address to;
 	enum cluster_redirect redirect =
 	    error == NULL ? CLUSTER_NONE : cluster_redirect(error, &to);
 
@@ -236,7 +236,7 @@ static struct way *
 asked(void *arg)
 {
 	struct slot *slot = arg;
-	struct cluster_node *at = &slot->other_node;
+	struct url_address *at = &slot->other_node;
 
 	if (at->port != slot->asked_node.port ||
 	    strcmp(at->host, slot->asked_node.host) != 0) {

@@ -16,78 +16,44 @@
 
 enum { HOLDERS_FORCED = 4000 };
 
-struct forced {
-	int64_t freed;
-	char head[WAITER_SIZE]; /* of the queue, to be notified, or empty */
-};
-
-static int
-read_forced(void *arg, const struct value *value)
-{
-	struct forced *forced = arg;
-
-	return query_read_force(&forced->freed, forced->head, value) ? 0 : -1;
-}
-
-/* Of the holder whose token was given, or of all that were seen. */
-static bool
-send_force(struct client *client, const struct key_names *keys,
-    const struct look *look, const struct look_holder *only,
-    struct forced *forced)
+int64_t
+force_holders(struct client *client, const struct look *look,
+    const struct look_holder *only)
 {
 	const struct lock_config config = {.kind = &kind_exclusive,
 	    .is_hold = true,
 	    .command = "",
 	    .label = client->opts->lock.label};
+	struct query_forced forced;
 	struct holder self;
 	struct request request;
 	char who[RECORD_SIZE];
-	bool replied;
 
 	holder_self(&self);
 	record_make(who, &config, &self);
-	query_force(&request, keys,
-	    &(struct query_force){.look = look,
-		.only = only,
-		.who = who,
-		.helpers = client_reaches_helpers(client, keys->lock)});
-	replied = client_ask(client, request.command.script, request.argv,
-	    read_forced, forced);
-	request_fini(&request);
-	return replied;
-}
-
-int64_t
-force_holders(struct client *client, const struct key_names *keys,
-    const struct look *look, const struct look_holder *only)
-{
-	struct forced forced = {.freed = 0};
-	struct request request;
-
-	if (!send_force(client, keys, look, only, &forced))
+	query_force(&request, look, only, who,
+	    client_reaches_helpers(client, look->keys->lock));
+	if (!client_ask(client, &request, query_read_force, &forced))
 		return -1;
 	/* The lock is already free: a waiter that is not notified comes at its
 	 * next heartbeat. */
 	if (forced.freed > 0 && *forced.head != '\0') {
-		request_ring(&request, keys, &forced.head, 1);
+		request_ring(&request, look->keys, &forced.head, 1);
 		if (request.argc > 0 &&
-		    !client_ask(client, request.command.script, request.argv,
-			client_ignore, NULL))
+		    !client_ask(client, &request, NULL, NULL))
 			client_emit(client,
 			    (struct event){.type = EVENT_NOT_WOKEN,
-				.name =
-				    keys->lock + strlen(client->opts->prefix),
+				.name = client_name_of(client, look),
 				.why = client->error});
-		request_fini(&request);
 	}
 	return forced.freed;
 }
 
 static int
-force(struct client *client, const struct key_names *keys,
-    const struct look *look, const struct look_holder *only)
+force(struct client *client, const struct look *look,
+    const struct look_holder *only)
 {
-	int64_t freed = force_holders(client, keys, look, only);
+	int64_t freed = force_holders(client, look, only);
 	int64_t others = look->count - (int64_t)look->listed;
 	char who[HOLDER_TEXT_MAX];
 
@@ -155,8 +121,7 @@ report_free(const struct client *client, const struct look *look)
 }
 
 static int
-consider_force(struct client *client, const struct key_names *keys,
-    const struct look *look)
+consider_force(struct client *client, const struct look *look)
 {
 	const struct opts *opts = client->opts;
 	const struct look_holder *only = NULL;
@@ -181,7 +146,7 @@ consider_force(struct client *client, const struct key_names *keys,
 		   !confirm(client, look)) {
 		event.type = EVENT_FORCE_DECLINED;
 	} else {
-		return force(client, keys, look, only);
+		return force(client, look, only);
 	}
 	client_emit(client, event);
 	return event.type == EVENT_ENDING ? EXITCODE_NOT_A_LOCK : EXITCODE_BUSY;
