@@ -104,6 +104,8 @@ test_never_acquired(void)
 	facts.ended_at = 1500;
 	is_int(facts_waited_ms(&facts), 500, "until the run ended");
 	is_int(facts_held_ms(&facts), -1, "never held");
+	facts.acquired_at = 1200;
+	is_int(facts_held_ms(&facts), 300, "held until it ended, if not freed");
 	facts_fini(&facts);
 }
 
