@@ -35,6 +35,9 @@ SCRIPTED_WRAPS := clock_now answer_read dice_between dice_fill $(addprefix way_,
 	doubt reject is_up rests_until has_moved label error)
 $(SCRIPTED): ALL_LDFLAGS += $(SCRIPTED_WRAPS:%=-Wl,--wrap=%)
 $(B)/tests/unit/queue_test: ALL_LDFLAGS += -Wl,--wrap=dice_between
+GUARD_WRAPS := $(addprefix guard_,job_is_gone is_unresponsive kill kill_job order set_deadline)
+$(B)/tests/unit/watch_test: ALL_LDFLAGS += $(GUARD_WRAPS:%=-Wl,--wrap=%)
+$(B)/tests/unit/event_test: ALL_LDFLAGS += -Wl,--wrap=way_rests_until
 TABLES_TEST := $(B)/tests/unit/tables_test
 PLAYED := $(PLAYED_TESTS:%=$(B)/tests/unit/%_test)
 $(filter-out $(PLAYED),$(UNIT)) $(FUZZ): %: %.o $(filter-out $(B)/src/app/main.o,$(OBJ))

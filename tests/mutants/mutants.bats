@@ -50,6 +50,7 @@ setup() { cd "$BATS_TEST_TMPDIR" || return; }
 		if a ~= 0 then call(a) end
 		redis.call('DEL',
 		  key)
+		a = string.sub(b, 1, 1) .. c(b, 1)
 		return a == true
 	END
 	run -0 changes code.lua
@@ -62,6 +63,8 @@ setup() { cd "$BATS_TEST_TMPDIR" || return; }
 		if a ~= 1 then call(a) end
 		if a ~= 0 then end
 
+		a = string.sub(b, 1, 0) .. c(b, 1)
+		a = string.sub(b, 1, 1) .. c(b, 0)
 		return a ~= true
 		return a == false
 	END

@@ -95,7 +95,8 @@ class Source:
     def other(self, at, token):
         """What takes the place of this token alone."""
         if token.kind == "number":
-            return None if self.is_size(at) else other_number(token.text)
+            is_same = self.is_size(at) or self.is_first(at)
+            return None if is_same else other_number(token.text)
         if token.text in DROPPED:
             return ""
         if token.text in "+-" and not (at and self.tokens[at - 1].is_operand_end()):
@@ -107,6 +108,18 @@ class Source:
         """Of an array. Behind it there is mostly room."""
         return not self.is_lua and self.text_at(at - 1) == "[" and self.text_at(at + 1) == "]" \
             and len(self.text_at(at)) > 1
+
+    def is_first(self, at):
+        """Where string.sub or string.find begins: Lua takes 0 for 1, too."""
+        if not self.is_lua or self.text_at(at) != "1":
+            return False
+        depth = commas = 0
+        while at > 0 and depth >= 0:
+            at -= 1
+            depth += {")": 1, "(": -1}.get(self.text_at(at), 0)
+            commas += not depth and self.text_at(at) == ","
+        words = [token.text for token in self.tokens[max(0, at - 3):at]]
+        return words == ["string", ".", "sub" if commas == 1 else "find"] and commas in (1, 2)
 
     def end_of_call(self, at):
         """Where the statement ends that begins here and only calls a function."""

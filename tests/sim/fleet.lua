@@ -20,6 +20,8 @@ function fleet.execute(server, client, argv)
   end
 end
 
+function fleet.request(server, client, argv) server:request(client, argv) end
+
 -- --- replication and sentinels ---------------
 
 -- In a cluster it learns now who owns which slot.

@@ -204,7 +204,8 @@ on_deadline(void *who, void *what)
 	(void)what;
 	model->deadline_seen = CLOCK_NEVER;
 	if (model->is_dead || model->is_dismissed ||
-	    model->known.gone_at >= 0 || deadline == CLOCK_NEVER)
+	    model->facts.state == JOB_KILLING || model->known.gone_at >= 0 ||
+	    deadline == CLOCK_NEVER)
 		return;
 	if (local_now(model) < deadline) {
 		watch_deadline(model);

@@ -535,8 +535,8 @@ take_own_reply(struct node *node)
 	return reply;
 }
 
-const char *
-node_execute(struct node *node, const char *const *words)
+static const char *
+ask(struct node *node, const char *function, const char *const *words)
 {
 	lua_State *lua = nodes.lua;
 	const char *reply;
@@ -547,7 +547,7 @@ node_execute(struct node *node, const char *const *words)
 		call(2, 1);
 		node->own_client = luaL_ref(lua, LUA_REGISTRYINDEX);
 	}
-	push_fleet("execute");
+	push_fleet(function);
 	push_node(node);
 	lua_rawgeti(lua, LUA_REGISTRYINDEX, node->own_client);
 	lua_newtable(lua);
@@ -559,6 +559,18 @@ node_execute(struct node *node, const char *const *words)
 	reply = take_own_reply(node);
 	node_drain(node);
 	return reply;
+}
+
+const char *
+node_execute(struct node *node, const char *const *words)
+{
+	return ask(node, "execute", words);
+}
+
+const char *
+node_request(struct node *node, const char *const *words)
+{
+	return ask(node, "request", words);
 }
 
 /* --- faults

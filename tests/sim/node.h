@@ -64,6 +64,8 @@ void node_forget(struct conn *conn);
 /* For oracles and foreign clients: executes a command at once. The reply is
  * RESP, valid until the next call. words ends with NULL. */
 const char *node_execute(struct node *node, const char *const *words);
+/* The same, unless the server refuses it in its present state. */
+const char *node_request(struct node *node, const char *const *words);
 
 /* Faults. */
 void node_freeze(struct node *node, bool frozen);

@@ -522,6 +522,141 @@ test_first_silence(void)
 	is_int((int64_t)log.count, 2, "but is not reported as -w ends");
 }
 
+/* The connection is up. */
+/* NOLINTNEXTLINE(bugprone-reserved-identifier): the linker's name */
+int64_t __wrap_way_rests_until(const struct way *way);
+
+int64_t
+__wrap_way_rests_until(const struct way *way)
+{
+	(void)way;
+	return 0;
+}
+
+#define KNOWN .state = HOLDER_KNOWN, .count = 1, .host = "web-3", .pid = "4121"
+#define HOLD .state = HOLDER_HOLD, .count = 1, .host = "web-3"
+
+/* A wait is reported again when something changes that it says. */
+static void
+test_changes(void)
+{
+	static const struct {
+		struct holder first, then;
+		int64_t position;
+		size_t reports;
+		const char *what;
+	} cases[] = {
+	    {{KNOWN}, {KNOWN, .left_ms = 9000}, 0, 1, "the lease is renewed"},
+	    {{KNOWN}, {KNOWN}, 1, 2, "another position"},
+	    {{KNOWN},
+		{.state = HOLDER_ENDED,
+		    .count = 1,
+		    .host = "web-3",
+		    .pid = "4121"},
+		0, 2, "another state"},
+	    {{KNOWN}, {KNOWN, .order = HOLDER_ASKED}, 0, 2, "an order"},
+	    {{KNOWN}, {KNOWN, .others_queued = true}, 0, 2, "others queued"},
+	    {{KNOWN},
+		{.state = HOLDER_KNOWN,
+		    .count = 2,
+		    .host = "web-3",
+		    .pid = "4121"},
+		0, 2, "another count"},
+	    {{KNOWN}, {KNOWN, .permits = 2}, 0, 2, "permits"},
+	    {{KNOWN},
+		{.state = HOLDER_KNOWN,
+		    .count = 1,
+		    .host = "web-4",
+		    .pid = "4121"},
+		0, 2, "another host"},
+	    {{KNOWN},
+		{.state = HOLDER_KNOWN,
+		    .count = 1,
+		    .host = "web-3",
+		    .pid = "4122"},
+		0, 2, "another process"},
+	    {{HOLD, .reported_at = 1000, .left_ms = 5000},
+		{HOLD, .reported_at = 3000, .left_ms = 4999}, 0, 1,
+		"a hold ends within two seconds of that"},
+	    {{HOLD, .reported_at = 1000, .left_ms = 5000},
+		{HOLD, .reported_at = 3000, .left_ms = 5000}, 0, 2,
+		"a hold ends later"},
+	    {{HOLD, .reported_at = 1000, .left_ms = 5000},
+		{HOLD, .reported_at = 3000, .left_ms = 1000}, 0, 2,
+		"a hold ends earlier"},
+	};
+	static const struct event_sink sink = {.on_event = add_to_log};
+	static const struct endpoint server;
+	const struct lock_config config = {.name = "a",
+	    .key = "a",
+	    .server = &server};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct log log = {.count = 0};
+		struct facts facts = {.opts = &opts};
+		struct events events = {.sinks = {&sink},
+		    .states = {&log},
+		    .count = 1,
+		    .facts = &facts};
+		struct loop loop = {.now = 0};
+		struct lock_link link = {.way = NULL};
+		struct lock lock = {.state = AT_TRY,
+		    .config = &config,
+		    .link = &link,
+		    .holder = cases[i].first};
+		struct run run = {.opts = &opts,
+		    .events = &events,
+		    .facts = &facts,
+		    .loop = &loop,
+		    .state = RUN_ACQUIRE,
+		    .limits.wait_until = 1,
+		    .observer.began_at = 1,
+		    .set = {.about = &lock,
+			.state = LOCK_ACQUIRING,
+			.answered = true}};
+
+		observer_look(&run);
+		observer_look(&run);
+		lock.holder = cases[i].then;
+		lock.queue.position = cases[i].position;
+		observer_look(&run);
+		observer_look(&run);
+		is_int((int64_t)log.count, (int64_t)cases[i].reports,
+		    cases[i].what);
+		ok(run.observer.waited && log.types[0] == EVENT_WAITING,
+		    "  as a wait");
+	}
+}
+
+/* A pause counts from a fifth of the ttl on, and from 200 ms. */
+static void
+test_pauses(void)
+{
+	static const struct {
+		int64_t ttl_ms, late_ms;
+		size_t reports;
+	} cases[] = {{500, 199, 0}, {500, 200, 1}, {10000, 1999, 0},
+	    {10000, 2000, 1}};
+	static const struct event_sink sink = {.on_event = add_to_log};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const struct opts how = {.lock.ttl_ms = cases[i].ttl_ms};
+		struct log log = {.count = 0};
+		struct events events = {.sinks = {&sink},
+		    .states = {&log},
+		    .count = 1};
+		struct loop loop = {.late_ms = cases[i].late_ms};
+		struct run run = {.opts = &how,
+		    .events = &events,
+		    .loop = &loop,
+		    .state = RUN_JOB};
+
+		observer_look(&run);
+		is_int((int64_t)log.count, (int64_t)cases[i].reports,
+		    "a pause of the process");
+	}
+}
+
 /* --- endings ---------------------------------------------------------- */
 
 static void
@@ -687,6 +822,8 @@ main(void)
 	test_silence();
 	test_renewals();
 	test_first_silence();
+	test_changes();
+	test_pauses();
 	test_endings();
 	test_not_started();
 	test_ending_rows();

@@ -74,6 +74,25 @@ test_times(void)
 }
 
 static void
+test_end_of_lock(void)
+{
+	static const struct {
+		enum event_type type;
+		bool frees;
+	} cases[] = {{EVENT_RELEASED, true}, {EVENT_KEPT, true},
+	    {EVENT_LEFT, true}, {EVENT_UNCONFIRMED, true},
+	    {EVENT_JOB_ENDED, false}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct facts facts = {.opts = &opts};
+
+		take(&facts, cases[i].type);
+		ok((facts.freed_at > 0) == cases[i].frees, "event %d frees it",
+		    cases[i].type);
+	}
+}
+
+static void
 test_never_acquired(void)
 {
 	struct facts facts;
@@ -85,6 +104,8 @@ test_never_acquired(void)
 	facts.ended_at = 1500;
 	is_int(facts_waited_ms(&facts), 500, "until the run ended");
 	is_int(facts_held_ms(&facts), -1, "never held");
+	facts.acquired_at = 1200;
+	is_int(facts_held_ms(&facts), 300, "held until it ended, if not freed");
 	facts_fini(&facts);
 }
 
@@ -93,6 +114,7 @@ main(void)
 {
 	test_locks();
 	test_times();
+	test_end_of_lock();
 	test_never_acquired();
 	return tap_done();
 }

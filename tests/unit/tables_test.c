@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "actor.h"
+#include "calls.h"
 #include "node.h"
 #include "play.h"
 #include "runs.h"
@@ -25,8 +26,6 @@
 #include "world.h"
 /* A test that has not ended by then never does. */
 #define PATIENCE (3600 * WORLD_S)
-/* What the clocks of servers show when a test begins, as in kernel.c. */
-#define EPOCH_MS INT64_C(1781519200000)
 
 /* NOLINTNEXTLINE(*-avoid-non-const-global-variables): of our environment, which
  * the runs replace */
@@ -49,29 +48,6 @@ __wrap_check_host(struct findings *findings, const struct opts *opts)
 
 /* --- what else stands in a table -------------------------------------------
  */
-
-/* @0, @-60: the server's time in ms, so many seconds from now. */
-static char *
-expand_times(const char *word)
-{
-	char *out = world_alloc(8 * strlen(word) + 16), *end = out;
-
-	while (*word != '\0') {
-		char *rest = NULL;
-		double seconds = *word == '@' && strchr("+-0", word[1]) != NULL
-				     ? strtod(word + 1, &rest)
-				     : 0;
-		if (rest == NULL || rest == word + 1) {
-			*end++ = *word++;
-			continue;
-		}
-		end += sprintf(end, "%" PRId64,
-		    EPOCH_MS + world.now / WORLD_MS +
-			(int64_t)(seconds * 1000));
-		word = rest;
-	}
-	return out;
-}
 
 /* One element of a reply; returns what is behind it. */
 static const char *
@@ -98,8 +74,8 @@ add_reply(struct lines *lines, const char *reply)
 	return end;
 }
 
-/* redis [NODE:] COMMAND...: its reply is compared if one is expected, and if it
- * is an error. */
+/* redis [NODE:] COMMAND... [; COMMAND...]: the last reply is compared if one is
+ * expected, and if it is an error. */
 static void
 do_redis(char *line)
 {
@@ -115,9 +91,17 @@ do_redis(char *line)
 	}
 	if (node == NULL || count <= first)
 		table_refuse(line, "no server, or no command");
-	for (int i = first; i < count; i++)
-		words[i] = expand_times(words[i]);
-	add_reply(&got, node_execute(node, (const char *const *)words + first));
+	for (int i = first; i <= count; i++) {
+		if (i < count && strcmp(words[i], ";") != 0) {
+			words[i] = call_expand(words[i]);
+			continue;
+		}
+		words[i] = NULL;
+		lines_clear(&got);
+		add_reply(&got,
+		    node_execute(node, (const char *const *)words + first));
+		first = i + 1;
+	}
 	if (table_count_expected("|!") > 0 ||
 	    (got.count > 0 && got.all[0][0] == '!'))
 		table_compare(&got, "|!");
@@ -288,6 +272,7 @@ static const struct {
 } verbs[] = {
     {"redis", do_redis},
     {"lua", do_lua},
+    {"script", call_script},
     {"file", do_file},
     {"echo", do_echo},
     {"folder", do_folder},

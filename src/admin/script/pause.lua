@@ -14,5 +14,4 @@ life = math.max(life, redis.call('PTTL', info))
 redis.call('PEXPIRE', info, life)
 redis.call('HSET', info, 'p', string.format('%.0f', till) .. ' ' .. record
   .. ' | ' .. string.sub(entry, 1, LIMIT_ENTRY))
-redis.call('PEXPIRE', info, life)
 return 1
