@@ -33,6 +33,11 @@ SCRIPTED := $(patsubst %,$(B)/tests/unit/%_test,acquire errors lease lock releas
 SCRIPTED_WRAPS := clock_now answer_read dice_between $(addprefix way_,new free send drop \
 	doubt reject is_up rests_until has_moved label error)
 $(SCRIPTED): ALL_LDFLAGS += $(SCRIPTED_WRAPS:%=-Wl,--wrap=%)
+# Likewise a kind of way: tests/unit/placed.h.
+PLACED := $(patsubst %,$(B)/tests/unit/%_test,sentinel slot)
+PLACED_WRAPS := clock_now loop_timer_set loop_timer_remove $(addprefix way_,new new_of free send \
+	drop leave found not_found is_up is_idle host)
+$(PLACED): ALL_LDFLAGS += $(PLACED_WRAPS:%=-Wl,--wrap=%)
 TABLES_TEST := $(B)/tests/unit/tables_test
 PLAYED := $(PLAYED_TESTS:%=$(B)/tests/unit/%_test)
 $(filter-out $(PLAYED),$(UNIT)) $(FUZZ): %: %.o $(filter-out $(B)/src/app/main.o,$(OBJ))
