@@ -38,6 +38,9 @@ PLACED := $(patsubst %,$(B)/tests/unit/%_test,sentinel slot)
 PLACED_WRAPS := clock_now loop_timer_set loop_timer_remove $(addprefix way_,new new_of free send \
 	drop leave found not_found is_up is_idle host)
 $(PLACED): ALL_LDFLAGS += $(PLACED_WRAPS:%=-Wl,--wrap=%)
+# Ways whose clock a test moves: tests/unit/peers.h.
+PEERED := $(patsubst %,$(B)/tests/unit/%_test,exchange secure way)
+$(PEERED): ALL_LDFLAGS += -Wl,--wrap=clock_now,--wrap=clock_arm
 TABLES_TEST := $(B)/tests/unit/tables_test
 PLAYED := $(PLAYED_TESTS:%=$(B)/tests/unit/%_test)
 $(filter-out $(PLAYED),$(UNIT)) $(FUZZ): %: %.o $(filter-out $(B)/src/app/main.o,$(OBJ))
