@@ -41,6 +41,8 @@ $(PLACED): ALL_LDFLAGS += $(PLACED_WRAPS:%=-Wl,--wrap=%)
 # Ways whose clock a test moves: tests/unit/peers.h.
 PEERED := $(patsubst %,$(B)/tests/unit/%_test,exchange secure way)
 $(PEERED): ALL_LDFLAGS += -Wl,--wrap=clock_now,--wrap=clock_arm
+WIPED_WRAPS := clock_now statvfs statvfs64 explicit_bzero __explicit_bzero_chk
+$(B)/tests/unit/password_file_test: ALL_LDFLAGS += $(WIPED_WRAPS:%=-Wl,--wrap=%)
 TABLES_TEST := $(B)/tests/unit/tables_test
 PLAYED := $(PLAYED_TESTS:%=$(B)/tests/unit/%_test)
 $(filter-out $(PLAYED),$(UNIT)) $(FUZZ): %: %.o $(filter-out $(B)/src/app/main.o,$(OBJ))
