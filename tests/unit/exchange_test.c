@@ -177,6 +177,8 @@ test_greeting(void)
 	begin_of(&lenient);
 	close(meet(&command, "-ERR mine\r\n+OK\r\n+PONG\r\n"));
 	is_int(seen.reply.kind, REPLY_VALUE, "it fits");
+	ok(!way_address_text(place.way, (char[9]){0}, 9),
+	    "  a socket has no address");
 	end(place.way);
 }
 

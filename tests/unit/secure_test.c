@@ -157,18 +157,26 @@ test_plain(void)
 static void
 test_known(void)
 {
+	struct tls_session session;
+	char text[INET6_ADDRSTRLEN] = "";
 	int peer = open_way();
 
 	is_received(peer, PING, "a server without TLS");
 	answer(peer, "+OK\r\n+PONG\r\n");
 	wait_for_call();
 	is_int(seen.reply.kind, REPLY_VALUE, "  answers");
+	ok(way_address_text(way, text, sizeof(text)), "  has an address");
+	is_text(text, "127.0.0.1", "  this one");
+	ok(!way_describe_tls(way, &session), "  and no session");
 	hang_up(peer, false);
 	for (int i = 0; i < 10000 && way_is_up(way); i++)
 		turn();
 	ok(strstr(way_error(way), "closed by the server") != NULL,
 	    "  hangs up: %s", way_error(way));
 	is_int(accept(listener, NULL, NULL), -1, "  and is asked nothing");
+	ok(!way_address_text(way, text, sizeof(text)) &&
+		!way_describe_tls(way, &session),
+	    "  it has none any more");
 	end(way);
 }
 

@@ -278,6 +278,12 @@ test_leaving(void)
 	ok(way_is_up(place.way), "left before it was opened: no matter");
 	way_doubt(place.way);
 	ok(way_is_up(place.way), "  nor is a doubt without sentinels");
+	endpoints[0].master = paths[0];
+	way_doubt(place.way);
+	ok(!way_is_up(place.way), "  with them it is dropped");
+	endpoints[0].master = NULL;
+	close(peer);
+	peer = meet(&commands[0], "+OK\r\n+PONG\r\n");
 	send_both(commands);
 	way_leave(place.way);
 	ok(way_is_up(place.way), "it owes two replies");
@@ -285,7 +291,7 @@ test_leaving(void)
 	ok(way_is_up(place.way), "  one");
 	answer(peer, "+PONG\r\n");
 	ok(!way_is_up(place.way), "  it is left");
-	is_int(seen.calls, 3, "  with all replies");
+	is_int(seen.calls, 4, "  with all replies");
 	close(peer);
 	peer = meet(&commands[0], "+OK\r\n+PONG\r\n");
 	way_leave(place.way);
