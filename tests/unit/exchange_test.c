@@ -109,34 +109,59 @@ test_doubt(void)
 	}
 }
 
-/* More than the socket and a read take at once. */
-static void
-test_large(void)
+/* More than the socket takes at once. */
+static struct command
+large(int tag)
 {
-	static char word[1 << 20], in[1 << 16], line[60000];
-	const char *const words[] = {word, NULL};
-	struct command command = ping(1);
-	size_t got = 0;
-	ssize_t part;
-	int peer;
+	static char word[1 << 20];
+	static const char *const words[] = {word, NULL};
+	struct command command = ping(tag);
 
 	memset(word, 'x', sizeof(word) - 1);
 	command.words = words;
-	begin(0, AGAIN_NO);
-	peer = meet(&command, "");
+	return command;
+}
+
+static void
+is_written(int peer)
+{
+	static char in[1 << 16];
+	size_t got = 0;
+	ssize_t part;
+
 	while ((part = recv(peer, in, sizeof(in), MSG_DONTWAIT)) > 0) {
 		got += (size_t)part;
 		turn();
 	}
-	ok(got > sizeof(word), "a large command is written in parts");
-	answer(peer, "+OK\r\n");
+	ok(got > 1 << 20, "  all is written in parts");
+}
+
+static void
+test_large(void)
+{
+	static char line[60000];
+	struct command command = large(1);
+	int peer;
+
+	begin(0, AGAIN_NO);
+	peer = meet(&command, "");
+	is_written(peer);
 	memset(line, 'y', sizeof(line) - 1);
-	answer(peer, "+");
+	answer(peer, "+OK\r\n+");
 	answer(peer, line);
 	is_int(seen.calls, 0, "  its answer comes in parts");
 	answer(peer, "\r\n");
 	is_int(seen.calls, 1, "  all of it");
 	is_int(seen.reply.kind, REPLY_VALUE, "  is one");
+	close(peer);
+	end(place.way);
+	begin(0, AGAIN_NO);
+	command.on_reply = NULL;
+	peer = meet(&command, "+OK\r\n");
+	way_leave(place.way);
+	ok(way_is_up(place.way), "nobody awaits it, but it is not written");
+	is_written(peer);
+	ok(!way_is_up(place.way), "  then it is left");
 	close(peer);
 	end(place.way);
 }

@@ -37,7 +37,8 @@ locate_nothing(void *arg, int64_t deadline)
 
 static const struct way_kind lost_kind = {.locate = locate_nothing};
 static const struct way_kind slow_kind = {.locate = locate_later,
-    .cancel = cancel};
+    .cancel = cancel,
+    .miss = miss};
 
 static void
 test_writes(void)
@@ -294,9 +295,15 @@ test_leaving(void)
 	is_int(seen.calls, 4, "  with all replies");
 	close(peer);
 	peer = meet(&commands[0], "+OK\r\n+PONG\r\n");
+	commands[1].on_reply = NULL;
+	way_send(place.way, &commands[1]);
 	way_leave(place.way);
-	ok(!way_is_up(place.way), "it owes none: it is left at once");
+	ok(!way_is_up(place.way), "nobody awaits more: it is left at once");
 	ok(way_is_idle(place.way), "  with nothing unanswered");
+	is_received(peer, PING PING, "  what was sent travels");
+	close(peer);
+	peer = meet(&commands[0], "+OK\r\n+PONG\r\n");
+	is_int(seen.calls, 6, "  and the next one has its own reply");
 	close(peer);
 	end(place.way);
 }
@@ -340,7 +347,7 @@ test_times(void)
 	way_send(place.way, &commands[0]);
 	now += 10;
 	turn();
-	is_int(seen.calls, 1, "no place is found in time");
+	is_int(seen.calls, 1, "no place is found in time, and no other is");
 	ok(strstr(seen.failure, "no sentinel answers in time") != NULL,
 	    "  it says so");
 	end(place.way);
