@@ -408,6 +408,9 @@ test_deadlines(struct pipeline *pipeline)
 	first.replicas = 1;
 	is_int(pipeline_add(pipeline, &first), -1, "no room for two");
 	first.replicas = 0;
+	first.again = AGAIN_ASKING;
+	is_int(pipeline_add(pipeline, &first), -1, "  nor with ASKING");
+	first.again = AGAIN_NO;
 	is_int(pipeline_add(pipeline, &first), 0, "room for one");
 	is_int(pipeline_add(pipeline, &first), -1, "no room");
 	is_int((int64_t)pipeline->count, PIPELINE_MAX, "all");
