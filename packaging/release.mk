@@ -33,7 +33,7 @@ release-all: ## release for amd64 and arm64, image and, with KEY=FILE, signature
 	@packaging/verify.sh build/rlockrun-$(VERSION) '' $(VERSION)
 
 deb: ## a Debian package of the working tree, in build/
-	@packaging/deps.sh deb
+	@packaging/deps.sh deb sim
 	@packaging/deb.sh $(VERSION)
 
 site: ## the book and the manual pages as HTML: build/site/index.html

@@ -174,7 +174,7 @@ start_database() {
 	[[ $output == *"a newer holder has written; fence $late is too old"* ]]
 	[[ $(psql -Atc 'SELECT total FROM report') == 43 ]]
 	# So does the example of the manual page.
-	write=$(literal_text rlockrun.1 EXAMPLES 6)
+	write=$(literal_text rlockrun.1 EXAMPLES 3)
 	[[ $write == *'fence <= $RLOCKRUN_FENCE'* ]]
 	run -0 bash -c "$write"
 	[[ $(psql -Atc 'SELECT total FROM report') == 42 ]]

@@ -55,7 +55,7 @@ example_texts() {
 		run -0 "$RLOCKRUN" "$@" --show-config
 		count=$((count + 1))
 	done < <(example_texts | grep -v '^ *#' | sed -n 's/.*\<rlockrun \(-.*\) -- .*/\1/p')
-	((count == 18))
+	((count == 14))
 }
 
 @test "each variable that an example names is one of the program" {

@@ -74,7 +74,7 @@ mask_host() {
 	chmod 644 rlockrun.conf
 	unset RLOCKRUN_REDIS
 	RLOCKRUN_CONFIG=$PWD/rlockrun.conf MASK=mask_host plays "$PAGE"
-	(($(wc -l <commands) >= 15))
+	(($(wc -l <commands) >= 13))
 }
 
 @test "a fleet in fifteen minutes: the options of its crontab are valid" {

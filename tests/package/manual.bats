@@ -81,7 +81,7 @@ end_elsewhere() {
 	job deploy.sh 'echo deployed' 'exit "$(cat status)"'
 	echo 0 >status
 	for shell in sh 'sh -e' 'bash -e -o pipefail'; do
-		example 5 >script
+		example 2 >script
 		# shellcheck disable=SC2086 # a shell and its options
 		run -0 $shell script
 		[[ $output == deployed ]]
@@ -102,7 +102,7 @@ end_elsewhere() {
 @test "example: list, and release by the token" {
 	hold_elsewhere nightly:report
 	token=$(cli get "$KEY:nightly:report")
-	example 8 >script
+	example 4 >script
 	sed -i "s/TOKEN/$token/" script
 	run -0 sh -e script
 	echo "$output"
@@ -115,7 +115,7 @@ end_elsewhere() {
 @test "example: a maintenance during which no nightly job starts" {
 	job migrate.sh 'rlockrun -n -k nightly:report -- touch ran' 'echo $? >status'
 	hold_elsewhere nightly:report
-	example 9 >script
+	example 5 >script
 	start sh -e script
 	Q="{$KEY:nightly:report}:rlk:q"
 	wait_until are_queued 1
