@@ -1,14 +1,16 @@
-/* Addresses that are none of a name server's. */
+/* Addresses that are none of a name server's, and a socket for one. */
 #include "redis/names/resolve.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
+#include <fcntl.h>
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <sys/un.h>
 
+#include "redis/socket.h"
 #include "tap.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof(*(array)))
@@ -133,6 +135,43 @@ test_look_up(void)
 	is_text(advice, "check the host name", "  no such name");
 }
 
+/* --- a socket for it ---------------------------------------------------- */
+
+/* A peer that has vanished is noticed: after 15 s and three questions, each 5 s
+ * after the other, or 20 s after what was sent. */
+static const struct {
+	int level, name, value;
+} options[] = {
+    {IPPROTO_TCP, TCP_NODELAY, 1},
+    {SOL_SOCKET, SO_KEEPALIVE, 1},
+    {IPPROTO_TCP, TCP_KEEPIDLE, 15},
+    {IPPROTO_TCP, TCP_KEEPINTVL, 5},
+    {IPPROTO_TCP, TCP_KEEPCNT, 3},
+    {IPPROTO_TCP, TCP_USER_TIMEOUT, 20000},
+};
+
+static void
+test_options(void)
+{
+	struct resolve_address at;
+	int fd;
+
+	resolve_numeric("127.0.0.1", 1, &at);
+	fd = socket_open(&at);
+	ok(fcntl(fd, F_GETFL) & O_NONBLOCK, "a socket that does not block");
+	for (size_t i = 0; i < LENGTH(options); i++) {
+		int value = 0;
+		socklen_t size = sizeof(value);
+
+		getsockopt(fd, options[i].level, options[i].name, &value,
+		    &size);
+		is_int(value, options[i].value, "  an option");
+	}
+	is_int(fcntl(fd, F_GETFD), FD_CLOEXEC, "  is closed in a job");
+	socket_close(fd);
+	is_int(fcntl(fd, F_GETFD), -1, "  and here");
+}
+
 int
 main(void)
 {
@@ -142,6 +181,7 @@ main(void)
 	test_helper();
 	test_at_once();
 	test_look_up();
+	test_options();
 	loop_fini(&loop);
 	return tap_done();
 }
