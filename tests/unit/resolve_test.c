@@ -76,6 +76,16 @@ on_answer(void *arg, const struct resolve_answer *answer)
 	seen = *answer;
 }
 
+static int
+count_descriptors(void)
+{
+	int open = 0;
+
+	for (int fd = 0; fd < 64; fd++)
+		open += fcntl(fd, F_GETFD) != -1;
+	return open;
+}
+
 static const struct endpoint named = {.host = (char *)"localhost",
     .port = 6379};
 
@@ -85,6 +95,7 @@ test_helper(void)
 	struct resolve resolve = {.loop = &loop, .on_answer = on_answer};
 	struct resolve_answer at_once;
 	struct sockaddr_in v4;
+	int open = count_descriptors();
 
 	is_int(resolve_start(&resolve, &named, &at_once), 0, "a name");
 	is_int(calls, 0, "  takes a while");
@@ -99,6 +110,7 @@ test_helper(void)
 	resolve_cancel(&resolve);
 	ok(loop.fds == NULL && resolve.pipe.fd == -1, "cancelled: likewise");
 	is_int(calls, 1, "  nobody is called");
+	is_int(count_descriptors(), open, "  no descriptor is left");
 }
 
 static void

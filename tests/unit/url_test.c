@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/secret.h"
 #include "tap.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof(*(array)))
@@ -368,8 +369,11 @@ static void
 test_wipe(const struct wipe_case *test)
 {
 	char *text = strdup(test->text);
+	static bool was_any;
 
 	is_int(url_wipe(text), test->any, "wipe");
+	was_any = was_any || test->any;
+	is_int(secret_was_here(), was_any, "  is noted");
 	is_text(text, test->want, "  text");
 	free(text);
 }
@@ -377,11 +381,11 @@ test_wipe(const struct wipe_case *test)
 int
 main(void)
 {
+	for (size_t i = 0; i < LENGTH(wipes); i++)
+		test_wipe(&wipes[i]);
 	for (size_t i = 0; i < LENGTH(good); i++)
 		test_good(&good[i]);
 	for (size_t i = 0; i < LENGTH(bad); i++)
 		test_bad(&bad[i]);
-	for (size_t i = 0; i < LENGTH(wipes); i++)
-		test_wipe(&wipes[i]);
 	return tap_done();
 }
