@@ -296,6 +296,7 @@ test_scripts_with_others(struct pipeline *pipeline)
 	deliver(pipeline, NOSCRIPT, NULL);
 	is_int(seen.calls, calls + 1, "NOSCRIPT does not await WAIT");
 	is_int(seen.again, AGAIN_AS_TEXT, "  but is to be asked again");
+	is_int(seen.kind, REPLY_ERROR, "  by an error");
 	command.again = AGAIN_ASKING;
 	send_written(pipeline, &command, ASKING WHOLE WAIT);
 	deliver(pipeline, ":0\r\n", NULL);
