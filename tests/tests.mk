@@ -38,6 +38,17 @@ $(B)/tests/unit/queue_test: ALL_LDFLAGS += -Wl,--wrap=dice_between
 GUARD_WRAPS := $(addprefix guard_,job_is_gone is_unresponsive kill kill_job order set_deadline)
 $(B)/tests/unit/watch_test: ALL_LDFLAGS += $(GUARD_WRAPS:%=-Wl,--wrap=%)
 $(B)/tests/unit/event_test: ALL_LDFLAGS += -Wl,--wrap=way_rests_until
+# Likewise a kind of way: tests/unit/placed.h.
+PLACED := $(patsubst %,$(B)/tests/unit/%_test,sentinel slot)
+PLACED_WRAPS := clock_now loop_timer_set loop_timer_remove $(addprefix way_,new new_of free send \
+	drop leave found not_found is_up is_idle host)
+$(PLACED): ALL_LDFLAGS += $(PLACED_WRAPS:%=-Wl,--wrap=%)
+# Ways whose clock a test moves: tests/unit/peers.h.
+PEERED := $(patsubst %,$(B)/tests/unit/%_test,exchange secure way)
+$(PEERED): ALL_LDFLAGS += -Wl,--wrap=clock_now,--wrap=clock_arm
+WIPED_WRAPS := clock_now statvfs statvfs64 explicit_bzero __explicit_bzero_chk
+$(B)/tests/unit/password_file_test: ALL_LDFLAGS += $(WIPED_WRAPS:%=-Wl,--wrap=%)
+$(B)/tests/unit/tls_test: ALL_LDFLAGS += -Wl,--wrap=clock_now,--wrap=stat,--wrap=stat64
 TABLES_TEST := $(B)/tests/unit/tables_test
 PLAYED := $(PLAYED_TESTS:%=$(B)/tests/unit/%_test)
 $(filter-out $(PLAYED),$(UNIT)) $(FUZZ): %: %.o $(filter-out $(B)/src/app/main.o,$(OBJ))

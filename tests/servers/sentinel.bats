@@ -205,16 +205,6 @@ deny() {
 	[[ -z $(keys_left) ]]
 }
 
-# bats test_tags=night
-@test "a sentinel that replies with nonsense" {
-	for words in '+OK\r\n+what\r\n' '+OK\r\n*2\r\n$1\r\nh\r\n$5\r\n99999\r\n' \
-		'+OK\r\n*1\r\n$1\r\nh\r\n' '+OK\r\n*2\r\n$0\r\n\r\n$1\r\n1\r\n' \
-		'HTTP/1.1 400 Bad Request\r\n\r\n'; do
-		serve_text "$words"
-		given_up 'no sentinel answers' -r "redis-sentinel://127.0.0.1:$PORT/primary"
-	done
-}
-
 # --- failovers ----------------------------------------------------------------------
 
 @test "S13: a failover by hand while one holds and two wait" {

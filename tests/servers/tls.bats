@@ -327,18 +327,6 @@ while record:
 	[[ $output == *'it speaks TLS' ]]
 }
 
-# bats test_tags=night
-@test "other servers without TLS at a TLS URL" {
-	serve 'echo "HTTP/1.1 400 Bad Request"'
-	refused_there 'it does not speak TLS' -r "rediss://127.0.0.1:$PORT"
-	serve 'head -c 1 >/dev/null'
-	given_up_there 'closed during the TLS handshake, perhaps' -r "rediss://127.0.0.1:$PORT"
-	serve 'head -c 1 >/dev/null; printf "\26\3\3\0\100\2\0"'
-	given_up_there 'closed during the TLS handshake' -r "rediss://127.0.0.1:$PORT"
-	serve 'head -c 1 >/dev/null; printf "\26\3\3\0\4\0\0\0\0"; head -c 9999 >/dev/null'
-	given_up_there '' -r "rediss://127.0.0.1:$PORT"
-}
-
 # --- files -------------------------------------------------------------------------
 
 # bad_file WORDS ARGUMENT...: 78 without a job.

@@ -296,6 +296,7 @@ test_scripts_with_others(struct pipeline *pipeline)
 	deliver(pipeline, NOSCRIPT, NULL);
 	is_int(seen.calls, calls + 1, "NOSCRIPT does not await WAIT");
 	is_int(seen.again, AGAIN_AS_TEXT, "  but is to be asked again");
+	is_int(seen.kind, REPLY_ERROR, "  by an error");
 	command.again = AGAIN_ASKING;
 	send_written(pipeline, &command, ASKING WHOLE WAIT);
 	deliver(pipeline, ":0\r\n", NULL);
@@ -408,6 +409,9 @@ test_deadlines(struct pipeline *pipeline)
 	first.replicas = 1;
 	is_int(pipeline_add(pipeline, &first), -1, "no room for two");
 	first.replicas = 0;
+	first.again = AGAIN_ASKING;
+	is_int(pipeline_add(pipeline, &first), -1, "  nor with ASKING");
+	first.again = AGAIN_NO;
 	is_int(pipeline_add(pipeline, &first), 0, "room for one");
 	is_int(pipeline_add(pipeline, &first), -1, "no room");
 	is_int((int64_t)pipeline->count, PIPELINE_MAX, "all");

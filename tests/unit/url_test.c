@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/secret.h"
 #include "tap.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof(*(array)))
@@ -14,6 +15,8 @@ static const struct good_case {
 } good[] = {
     {"redis://h", {.host = "h", .port = 6379, .label = "redis://h:6379"}},
     {"redis://h/", {.host = "h", .port = 6379, .label = "redis://h:6379"}},
+    {"redis://h/1",
+	{.host = "h", .port = 6379, .db = 1, .label = "redis://h:6379/1"}},
     {"redis://h:1/0", {.host = "h", .port = 1, .label = "redis://h:1"}},
     {"redis://h:65535/15",
 	{.host = "h", .port = 65535, .db = 15, .label = "redis://h:65535/15"}},
@@ -292,6 +295,33 @@ static const struct wipe_case {
     {"", "", false},
 };
 
+/* As it was found, or as each of its hosts, in the same words. */
+static void
+is_described(const struct endpoint *got)
+{
+	char text[400] = "";
+	size_t length = 0;
+
+	if (got->transport == URL_TCP && got->host_count == 0) {
+		endpoint_describe(got, "name", text, sizeof(text));
+		length = strlen(got->label);
+		ok(strncmp(text, got->label, length) == 0, "  %s", text);
+		is_text(text + length, " (name)", "  by its name");
+		endpoint_describe(got, "name", text, 9);
+		is_int((int64_t)strlen(text), 8, "  as much as there is room");
+	}
+	for (size_t i = 0; i < got->host_count; i++) {
+		const struct endpoint *host = &got->hosts[i];
+
+		is_int(host->tls, got->tls, "  its tls");
+		length += (size_t)snprintf(text + length, sizeof(text) - length,
+		    "%s%s", i > 0 ? "," : "",
+		    host->label + strlen(got->tls ? "rediss://" : "redis://"));
+	}
+	if (got->host_count > 0)
+		ok(strstr(got->label, text) != NULL, "  hosts: %s", text);
+}
+
 static void
 test_good(const struct good_case *test)
 {
@@ -318,6 +348,7 @@ test_good(const struct good_case *test)
 	is_int(again.db, want->db, "  and db");
 	is_int(again.tls, want->tls, "  and tls");
 	is_text(again.label, want->label, "  and label");
+	is_described(&got);
 	endpoint_fini(&got);
 	endpoint_fini(&again);
 }
@@ -338,8 +369,11 @@ static void
 test_wipe(const struct wipe_case *test)
 {
 	char *text = strdup(test->text);
+	static bool was_any;
 
 	is_int(url_wipe(text), test->any, "wipe");
+	was_any = was_any || test->any;
+	is_int(secret_was_here(), was_any, "  is noted");
 	is_text(text, test->want, "  text");
 	free(text);
 }
@@ -347,11 +381,11 @@ test_wipe(const struct wipe_case *test)
 int
 main(void)
 {
+	for (size_t i = 0; i < LENGTH(wipes); i++)
+		test_wipe(&wipes[i]);
 	for (size_t i = 0; i < LENGTH(good); i++)
 		test_good(&good[i]);
 	for (size_t i = 0; i < LENGTH(bad); i++)
 		test_bad(&bad[i]);
-	for (size_t i = 0; i < LENGTH(wipes); i++)
-		test_wipe(&wipes[i]);
 	return tap_done();
 }

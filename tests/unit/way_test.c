@@ -1,65 +1,11 @@
 /* A way between a kind of its own and servers that are sockets of this test. */
 #include "redis/way.h"
+
+#include "peers.h"
 #include "redis/way_kind.h"
-
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
-
 #include "tap.h"
 
-#define SETNAME "*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n"
 #define ASKING "*1\r\n$6\r\nASKING\r\n"
-#define PING "*1\r\n$4\r\nPING\r\n"
-
-/* The first one may have no listener. */
-enum { PLACES = 3 };
-
-static char folder[] = "/tmp/way-XXXXXX", paths[PLACES][40];
-static int listeners[PLACES];
-static struct endpoint endpoints[PLACES];
-static struct loop loop;
-
-/* What the kind was asked, and what it is to say. */
-static struct place {
-	struct way *way;
-	size_t at, missed, cancelled;
-	enum again again;
-} place;
-
-static void
-locate(void *arg, int64_t deadline)
-{
-	struct place *own = arg;
-
-	(void)deadline;
-	way_found(own->way, paths[own->at], 1, CLOCK_NEVER);
-}
-
-static enum again
-heed(void *arg, const char *error)
-{
-	struct place *own = arg;
-
-	if (error == NULL)
-		return AGAIN_NO;
-	if (own->again == AGAIN_AT_OWNER)
-		own->at = 1;
-	return own->again;
-}
-
-static bool
-miss(void *arg, bool *permanent)
-{
-	struct place *own = arg;
-
-	(void)permanent;
-	own->at = 1;
-	return own->missed++ == 0;
-}
 
 static void
 locate_later(void *arg, int64_t deadline)
@@ -76,120 +22,23 @@ cancel(void *arg)
 	own->cancelled++;
 }
 
+static void
+locate_nothing(void *arg, int64_t deadline)
+{
+	struct place *own = arg;
+
+	is_int(deadline, now + 10000, "  the deadline is known");
+	if (own->at == 0)
+		way_found(own->way, paths[0], 1, CLOCK_NEVER);
+	else
+		way_not_found(own->way, "NOPE", own->is_refused,
+		    own->is_permanent);
+}
+
+static const struct way_kind lost_kind = {.locate = locate_nothing};
 static const struct way_kind slow_kind = {.locate = locate_later,
-    .cancel = cancel};
-
-static const struct way_kind kind = {.locate = locate,
-    .heed = heed,
+    .cancel = cancel,
     .miss = miss};
-
-/* --- the other side ------------------------------------------------------ */
-
-static void
-listen_at(size_t i)
-{
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-
-	memcpy(address.sun_path, paths[i], sizeof(paths[i]));
-	unlink(paths[i]);
-	listeners[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
-	if (bind(listeners[i], (struct sockaddr *)&address, sizeof(address)) ==
-		-1 ||
-	    listen(listeners[i], 4) == -1)
-		abort();
-}
-
-static void
-turn(void)
-{
-	struct loop_timer soon = {.on_due = NULL};
-
-	for (int i = 0; i < 4; i++) {
-		loop_timer_set(&loop, &soon, clock_now());
-		loop_turn(&loop);
-	}
-	loop_timer_remove(&loop, &soon);
-}
-
-/* What has arrived there, without the name of the connection. */
-static void
-is_received(int peer, const char *want, const char *what)
-{
-	char bytes[4096] = "";
-	ssize_t length = recv(peer, bytes, sizeof(bytes) - 1, MSG_DONTWAIT);
-	char *name = strstr(bytes, SETNAME), *rest = bytes;
-
-	if (name != NULL) {
-		rest =
-		    strstr(strstr(name + strlen(SETNAME), "\r\n") + 2, "\r\n") +
-		    2;
-		memmove(name, rest, strlen(rest) + 1);
-	}
-	ok(length > 0 || *want == '\0', "%s: bytes", what);
-	is_text(bytes, want, what);
-}
-
-static void
-answer(int peer, const char *bytes)
-{
-	ok(send(peer, bytes, strlen(bytes), MSG_NOSIGNAL) > 0, "answered");
-	turn();
-}
-
-/* --- this side ----------------------------------------------------------- */
-
-static struct seen {
-	int calls;
-	struct reply reply;
-	char error[40];
-	bool sends_again, rejects;
-} seen;
-
-static void on_reply(void *arg, const struct reply *reply);
-
-static struct command
-ping(int tag)
-{
-	static const char *const words[] = {"PING", NULL};
-
-	return (struct command){.words = words,
-	    .deadline = clock_now() + 10000,
-	    .on_reply = on_reply,
-	    .arg = &seen,
-	    .tag = tag};
-}
-
-static void
-on_reply(void *arg, const struct reply *reply)
-{
-	struct seen *to = arg;
-	struct command again = ping(9);
-
-	to->calls++;
-	to->reply = *reply;
-	snprintf(to->error, sizeof(to->error), "%s",
-	    reply->error != NULL ? reply->error : "");
-	if (to->sends_again)
-		way_send(place.way, &again);
-	to->sends_again = false;
-	if (to->rejects)
-		way_reject(place.way);
-}
-
-static void
-begin(size_t at, enum again again)
-{
-	seen = (struct seen){.calls = 0};
-	place = (struct place){.at = at, .again = again};
-	place.way = way_new_of(&loop, &endpoints[0], &kind, &place);
-}
-
-static void
-send_both(const struct command commands[2])
-{
-	for (size_t i = 0; i < 2; i++)
-		is_int(way_send(place.way, &commands[i]), 0, "sent");
-}
 
 static void
 test_writes(void)
@@ -202,8 +51,15 @@ test_writes(void)
 		is_int(way_send(place.way, &commands[0]), 0, "15 commands");
 	is_int(way_send(place.way, &commands[1]), -1,
 	    "  and no other, as one is of the handshake");
-	way_free(place.way);
-	close(accept(listeners[0], NULL, NULL));
+	is_text(way_error(place.way), strerror(ENOMEM), "  it says so");
+	turn();
+	peer = accept(listeners[0], NULL, NULL);
+	is_received(peer,
+	    PING PING PING PING PING PING PING PING PING PING PING PING PING
+		PING PING,
+	    "  of which nothing is written");
+	close(peer);
+	end(place.way);
 	begin(0, AGAIN_NO);
 	send_both(commands);
 	turn();
@@ -225,7 +81,7 @@ test_writes(void)
 	close(peer);
 	turn();
 	ok(!way_is_up(place.way), "  until it ends");
-	way_free(place.way);
+	end(place.way);
 }
 
 static void
@@ -246,7 +102,7 @@ test_next_place(void)
 	answer(peer, "+OK\r\n+PONG\r\n");
 	is_int(seen.reply.tag, 5, "  its reply");
 	close(peer);
-	way_free(place.way);
+	end(place.way);
 	begin(0, AGAIN_NO);
 	place.missed = 1;
 	is_int(way_send(place.way, &command), 0, "nor is there another one");
@@ -254,7 +110,7 @@ test_next_place(void)
 	is_int(seen.calls, 1, "  the command fails");
 	is_int(seen.reply.kind, REPLY_NONE, "  without an answer");
 	is_int(seen.reply.sent_at, CLOCK_NEVER, "  nothing was written");
-	way_free(place.way);
+	end(place.way);
 	listen_at(0);
 }
 
@@ -280,7 +136,7 @@ test_owner(void)
 	    "  the old connection is closed");
 	close(next);
 	close(peer);
-	way_free(place.way);
+	end(place.way);
 	begin(0, AGAIN_AT_OWNER);
 	commands[1].on_reply = on_reply;
 	send_both(commands);
@@ -296,7 +152,7 @@ test_owner(void)
 	is_received(next, PING, "  and the first was asked again");
 	close(next);
 	close(peer);
-	way_free(place.way);
+	end(place.way);
 }
 
 /* The server has run what stands before WAIT. */
@@ -319,7 +175,7 @@ test_wait_is_redirected(void)
 	way_drop(place.way);
 	is_int(seen.calls, 2, "  dropped: so is the next one");
 	close(peer);
-	way_free(place.way);
+	end(place.way);
 }
 
 /* Nobody is asked any more for a server that is not needed. */
@@ -328,9 +184,7 @@ test_cancel(void)
 {
 	struct command command = ping(1);
 
-	seen = (struct seen){.calls = 0};
-	place = (struct place){.at = 0};
-	place.way = way_new_of(&loop, &endpoints[0], &slow_kind, &place);
+	begin_of(&slow_kind);
 	way_drop(place.way);
 	is_int((int64_t)place.cancelled, 0, "nothing is looked for");
 	way_send(place.way, &command);
@@ -340,7 +194,7 @@ test_cancel(void)
 	is_int((int64_t)place.cancelled, 1, "  until the way is dropped");
 	is_int(seen.calls, 1, "  the command is answered");
 	is_int(seen.reply.sent_at, CLOCK_NEVER, "  as never sent");
-	way_free(place.way);
+	end(place.way);
 	is_int((int64_t)place.cancelled, 1, "  once");
 }
 
@@ -361,15 +215,15 @@ test_reject(void)
 	turn();
 	is_int(accept(listeners[1], NULL, NULL), -1, "  nobody connects");
 	close(peer);
-	way_free(place.way);
+	end(place.way);
 }
 
-/* A slot that migrates to a third node while the second still owes a reply. */
+/* A slot that migrates; slot_test.c has what comes of it. */
 static void
-test_asked_elsewhere(void)
+test_asked(void)
 {
 	struct endpoint url = endpoints[0];
-	struct command first = ping(1), second = ping(2);
+	struct command first = ping(1);
 	char error[64];
 	int owner, other;
 
@@ -385,92 +239,161 @@ test_asked_elsewhere(void)
 	    paths[1]);
 	answer(owner, error);
 	is_int(seen.reply.again, AGAIN_ASKING, "a key is on its way");
-	first.again = second.again = AGAIN_ASKING;
+	first.again = AGAIN_ASKING;
 	way_send(place.way, &first);
 	turn();
 	other = accept(listeners[1], NULL, NULL);
 	is_received(other, ASKING PING, "  it is asked for there");
-	second.again = AGAIN_NO;
-	way_send(place.way, &second);
-	snprintf(error, sizeof(error), "-ASK 1 %s:1\r\n", paths[2]);
-	answer(owner, error);
-	is_int(seen.calls, 2, "a second one is on its way elsewhere");
-	second.again = AGAIN_ASKING;
-	is_int(way_send(place.way, &second), 0, "  it is asked for");
-	is_int(seen.calls, 2, "  which calls no handler");
-	answer(owner, error);
-	is_int(seen.reply.tag, 2, "  the owner names the node once more");
+	is_int(seen.calls, 1, "  which calls no handler");
 	answer(other, "+OK\r\n+OK\r\n+OK\r\n+PONG\r\n");
-	is_int(seen.reply.tag, 1, "the first one is answered");
-	way_send(place.way, &second);
-	turn();
-	close(other);
-	other = accept(listeners[2], NULL, NULL);
-	is_received(other, ASKING PING, "  and its node is left");
+	is_int(seen.calls, 2, "  and answered");
 	close(owner);
 	close(other);
-	way_free(place.way);
+	end(place.way);
 }
 
-/* Other bytes than replies, or more of them, or none. */
+/* A way that is left awaits what it is owed. */
 static void
-test_strange(void)
+test_leaving(void)
+{
+	struct command commands[] = {ping(1), ping(2)};
+	int peer;
+
+	begin(0, AGAIN_NO);
+	way_leave(place.way);
+	peer = meet(&commands[0], "+OK\r\n+PONG\r\n");
+	ok(way_is_up(place.way), "left before it was opened: no matter");
+	way_doubt(place.way);
+	ok(way_is_up(place.way), "  nor is a doubt without sentinels");
+	endpoints[0].master = paths[0];
+	way_doubt(place.way);
+	ok(!way_is_up(place.way), "  with them it is dropped");
+	endpoints[0].master = NULL;
+	close(peer);
+	peer = meet(&commands[0], "+OK\r\n+PONG\r\n");
+	send_both(commands);
+	way_leave(place.way);
+	ok(way_is_up(place.way), "it owes two replies");
+	answer(peer, "+PONG\r\n");
+	ok(way_is_up(place.way), "  one");
+	answer(peer, "+PONG\r\n");
+	ok(!way_is_up(place.way), "  it is left");
+	is_int(seen.calls, 4, "  with all replies");
+	close(peer);
+	peer = meet(&commands[0], "+OK\r\n+PONG\r\n");
+	commands[1].on_reply = NULL;
+	way_send(place.way, &commands[1]);
+	way_leave(place.way);
+	ok(!way_is_up(place.way), "nobody awaits more: it is left at once");
+	ok(way_is_idle(place.way), "  with nothing unanswered");
+	is_received(peer, PING PING, "  what was sent travels");
+	close(peer);
+	peer = meet(&commands[0], "+OK\r\n+PONG\r\n");
+	is_int(seen.calls, 6, "  and the next one has its own reply");
+	close(peer);
+	end(place.way);
+}
+
+static void
+test_times(void)
+{
+	struct command commands[] = {ping(1), ping(2)};
+	int peer;
+
+	begin(0, AGAIN_NO);
+	is_int(way_rests_until(place.way), 0, "no pause at first");
+	is_text(way_error(place.way), "", "  and no failure");
+	commands[1].deadline += 5;
+	send_both(commands);
+	turn();
+	peer = accept(listeners[0], NULL, NULL);
+	now += 9999;
+	turn();
+	is_int(seen.calls, 0, "the deadline is not over");
+	now++;
+	turn();
+	is_int(seen.calls, 2, "  it is: both have failed");
+	is_int(seen.reply.tag, 2, "  in their order");
+	is_int(seen.reply.sent_at, now - 10000, "  as they were written");
+	ok(strncmp(seen.failure, "no answer from", 14) == 0, "  %s",
+	    seen.failure);
+	close(peer);
+	commands[0].deadline = now + 10000;
+	place.at = 0;
+	peer = meet(&commands[0], "+OK\r\n+PONG\r\n");
+	now += 999;
+	close(peer);
+	turn();
+	ok(way_rests_until(place.way) >= now + 80 &&
+		way_rests_until(place.way) <= now + 100,
+	    "it hangs up soon: a pause");
+	end(place.way);
+	begin_of(&slow_kind);
+	commands[0].deadline = now + 10;
+	way_send(place.way, &commands[0]);
+	now += 10;
+	turn();
+	is_int(seen.calls, 1, "no place is found in time, and no other is");
+	ok(strstr(seen.failure, "no sentinel answers in time") != NULL,
+	    "  it says so");
+	end(place.way);
+}
+
+/* Without a place, and whether the server had answered before. */
+static void
+test_not_found(void)
 {
 	static const struct {
-		const char *bytes, *error;
-	} cases[] = {
-	    {"+OK\r\n+PONG\r\n+PONG\r\n", "it sends what was not asked for"},
-	    {"HTTP/1.1 400 Bad Request\r\n", "it speaks HTTP"},
-	    {"+OK\r\nPONG\r\n", "Protocol error"},
-	    {"-ERR max number of clients reached\r\n",
-		"max number of clients reached (raise its maxclients)"},
-	    {"+OK\r\n", "closed by the server"},
-	};
+		bool is_refused, is_permanent, is_known;
+		enum reply_kind kind;
+		bool stays;
+	} rows[] = {{false, false, false, REPLY_NONE, false},
+	    {false, true, false, REPLY_NONE, true},
+	    {true, false, false, REPLY_NO_ACCESS, true},
+	    {true, true, false, REPLY_NO_ACCESS, true},
+	    {true, false, true, REPLY_NONE, false},
+	    {true, true, true, REPLY_NO_ACCESS, false},
+	    {false, true, true, REPLY_NONE, false}};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct command command = ping(1);
-		int peer;
 
-		begin(0, AGAIN_NO);
+		begin_of(&lost_kind);
+		place.is_refused = rows[i].is_refused;
+		place.is_permanent = rows[i].is_permanent;
+		if (rows[i].is_known)
+			close(meet(&command, "+OK\r\n+PONG\r\n"));
+		turn();
+		place.at = 1;
+		seen.calls = 0;
 		way_send(place.way, &command);
+		is_int(seen.calls, 0, "not found: not inside of way_send");
 		turn();
-		peer = accept(listeners[0], NULL, NULL);
-		answer(peer, cases[i].bytes);
-		if (i == sizeof(cases) / sizeof(*cases) - 1)
-			shutdown(peer, SHUT_WR);
-		turn();
-		ok(!way_is_up(place.way), "strange: it is left");
-		ok(strstr(way_error(place.way), cases[i].error) != NULL,
-		    "  as %s: %s", cases[i].error, way_error(place.way));
-		is_int(seen.calls, 1, "  the command is answered once");
-		close(peer);
-		way_free(place.way);
+		is_int(seen.calls, 1, "  then it fails");
+		is_int(seen.reply.kind, rows[i].kind, "  so");
+		is_text(seen.error, rows[i].kind == REPLY_NONE ? "" : "NOPE",
+		    "  in these words");
+		is_int(seen.reply.permanent, rows[i].stays, "  for ever");
+		ok(strncmp(seen.failure, "cannot find the primary of", 26) == 0,
+		    "  %s", seen.failure);
+		end(place.way);
 	}
 }
 
 int
 main(void)
 {
-	if (mkdtemp(folder) == NULL || loop_init(&loop) == -1)
+	if (set_up() == -1)
 		return 1;
-	for (size_t i = 0; i < PLACES; i++) {
-		snprintf(paths[i], sizeof(paths[i]), "%s/%zu", folder, i);
-		endpoints[i] = (struct endpoint){.transport = URL_UNIX,
-		    .host = paths[i],
-		    .label = paths[i]};
-		listen_at(i);
-	}
 	test_writes();
 	test_next_place();
 	test_owner();
 	test_wait_is_redirected();
 	test_cancel();
 	test_reject();
-	test_asked_elsewhere();
-	test_strange();
-	for (size_t i = 0; i < PLACES; i++)
-		unlink(paths[i]);
-	rmdir(folder);
-	loop_fini(&loop);
-	return tap_done();
+	test_asked();
+	test_leaving();
+	test_times();
+	test_not_found();
+	return tear_down();
 }
