@@ -158,16 +158,12 @@ end_elsewhere() {
 
 # --- access rules ---------------------------------------------------------------
 
-# own_locker: a server with the user of the manual, and the permissions for locks
-# that several have.
+# own_locker: a server with the user of the manual.
 own_locker() {
-	local more
 	own_server
 	unset RLOCKRUN_PREFIX
 	literal_texts rlockrun-servers.7 'ACCESS RULES' | sed '/^#/d; s/>PASSWORD/>secret/' >rules
 	cli <rules
-	read -ra more <<<"$(sed -n '/^To acquire counted locks/,/needed/s/^.Ql +/+/p' "$ROOT/man/rlockrun-servers.7")"
-	cli acl setuser locker "${more[@]}"
 	export RLOCKRUN_REDIS=unix://locker:secret@$SUITE_DIR/s
 }
 
