@@ -21,13 +21,16 @@ step() {
 		env RUNNER_TRACKING_ID=step sh -c "$1; echo over >over"
 }
 
-# clean SIGNAL: what an agent of that user does with its cancelled step.
+# clean SIGNAL: what an agent of that user does with its cancelled step. The shell comes
+# first, so that it does not go on while rlockrun has ended.
 clean() {
-	as_other_user bash -c 'for process in /proc/[0-9]*; do
-		[[ -O $process ]] || continue
+	as_other_user bash -c 'found=()
+	for process in /proc/[0-9]*; do
+		[[ -O $process && $process != "/proc/$1" ]] || continue
 		grep -qzx RUNNER_TRACKING_ID=step "$process/environ" 2>/dev/null || continue
-		kill -s "$0" "${process#/proc/}"
-	done' "$1"
+		found+=("${process#/proc/}")
+	done
+	kill -s "$0" "$@" "${found[@]}"' "$1" "$PID"
 }
 
 # find_rlockrun: the child of the step's shell; into WRAPPER, and its guard.
