@@ -86,13 +86,22 @@ gets_each_once() {
 
 # --- Ctrl-Z -----------------------------------------------------------------
 
+# suspend: a Ctrl-Z in the very moment in which the guard continues the job is lost, as
+# SIGCONT discards it: whoever types presses it again.
+suspend() {
+	press '\x1a'
+	until WAIT_SECONDS=5 shows 'Stopped|suspended'; do
+		SCREENS=differ
+		press '\x1a'
+	done
+	prompt
+}
+
 stops_and_continues() {
 	say "./run $UNDER ./worker"
 	wait_for_file t/job
 	for _ in 1 2; do
-		press '\x1a'
-		shows 'Stopped|suspended'
-		prompt
+		suspend
 		wait_until both_stopped
 		held
 		say fg
