@@ -26,15 +26,15 @@ exchange_flush(struct way *way)
 {
 	struct pipeline *pipeline = &way->pipeline;
 	struct stream *stream = &way->stream;
-	const struct out *out = &pipeline->out;
 	ssize_t sent;
 
-	if (out->length == 0 && !tls_stream_has_unsent(stream->tls))
+	if (pipeline->out_length == 0 && !tls_stream_has_unsent(stream->tls))
 		return;
 	pipeline_stamp(pipeline);
-	sent = stream->tls != NULL
-		   ? tls_stream_write(stream->tls, out->bytes, out->length)
-		   : socket_write(stream->fd.fd, out->bytes, out->length);
+	sent = stream->tls != NULL ? tls_stream_write(stream->tls,
+					 pipeline->out, pipeline->out_length)
+				   : socket_write(stream->fd.fd, pipeline->out,
+					 pipeline->out_length);
 	/* A server that has hung up may have sent the reason before: it is read
 	 * in the next turn, then the end of the connection. */
 	if (sent == -1 && (errno == EPIPE || errno == ECONNRESET)) {
@@ -49,8 +49,8 @@ exchange_flush(struct way *way)
 		return;
 	}
 	if (sent > 0)
-		out_wrote(&pipeline->out, (size_t)sent);
-	stream_watch(stream, out->length > 0);
+		pipeline_wrote(pipeline, (size_t)sent);
+	stream_watch(stream, pipeline->out_length > 0);
 }
 
 /* --- reading ------------------------------------------------------------ */
@@ -165,7 +165,7 @@ on_way_socket(void *arg, short revents)
 		reads = got > 0 && tls_stream_has_unread(way->stream.tls);
 	}
 	if (way->state == WAY_UP) {
-		stream_watch(&way->stream, way->pipeline.out.length > 0);
+		stream_watch(&way->stream, way->pipeline.out_length > 0);
 		exchange_leave(way);
 	}
 	way_set_timer(way);

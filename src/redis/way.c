@@ -513,7 +513,7 @@ way_send(struct way *way, const struct command *command)
 	if (command->again == AGAIN_ASKING && way->kind->asked != NULL)
 		way = way->kind->asked(way->place);
 	queued = way->pipeline.count;
-	length = way->pipeline.out.length;
+	length = way->pipeline.out_length;
 	opening = way->state == WAY_CLOSED;
 	if ((opening && handshake_send(&way->handshake, &way->pipeline,
 			    &way->to, command->deadline) == -1) ||

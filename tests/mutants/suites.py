@@ -51,7 +51,7 @@ FIRST = {
     "src/redis/names/resolve_libc.c": ["servers/addresses"],
     "src/redis/reread.c": ["servers/rotation"],
     "src/redis/password_file.c": ["servers/rotation", "job/memory"],
-    "src/redis/out.c": ["job/memory"],
+    "src/redis/pipeline.c": ["job/memory"],
     "src/redis/handshake.c": ["servers/servers", "servers/replies"],
     "src/redis/rest.c": ["servers/hangups"],
     "src/redis/exchange.c": ["servers/hangups", "servers/hostile", "servers/cluster"],
