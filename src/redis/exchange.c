@@ -95,7 +95,10 @@ way_deliver(struct way *way, struct value *value)
 	}
 	pipeline_take(&way->pipeline, value, &delivery);
 	exchange_leave(way);
-	pipeline_deliver(&delivery);
+	if (delivery.on_reply != NULL)
+		delivery.on_reply(delivery.arg, &delivery.reply);
+	value_free(delivery.first);
+	value_free(delivery.received);
 	if (way->handshake.misfit != NULL)
 		way_fail(way, "cannot use", way->handshake.misfit, NULL);
 	else if (way->state == WAY_UP && handshake_hangs_up(&way->handshake))

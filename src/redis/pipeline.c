@@ -235,7 +235,8 @@ judge_form(enum script_form *form, bool by_digest, const char *error)
 }
 
 /* If we have no access, a script is not to be sent again. What is, is so at
- * once: the WAIT behind a command that was not run is answered for nobody. */
+ * once: the WAIT behind a command that was not run is answered for nobody. The
+ * value of a command waits for WAIT's, and goes with it. */
 void
 pipeline_take(struct pipeline *pipeline, struct value *value,
     struct delivery *delivery)
@@ -264,26 +265,14 @@ pipeline_take(struct pipeline *pipeline, struct value *value,
 	pipeline->first = oldest.joined ? value : NULL;
 	reply->tag = oldest.tag;
 	reply->sent_at = oldest.sent_at;
-}
-
-/* What was received goes with the reply, that of the command behind WAIT's. */
-void
-pipeline_deliver(struct delivery *delivery)
-{
-	struct reply *reply = &delivery->reply;
-	bool joined = delivery->first != NULL;
-
-	reply->acks = joined ? delivery->received : NULL;
-	reply->owned = joined ? &delivery->first : &delivery->received;
+	reply->acks = delivery->first != NULL ? delivery->received : NULL;
+	reply->owned =
+	    delivery->first != NULL ? &delivery->first : &delivery->received;
 	reply->value = *reply->owned;
 	if (reply->kind != REPLY_NO_ACCESS) {
 		reply->error = value_error(reply->value);
 		reply->kind = reply->error == NULL ? REPLY_VALUE : REPLY_ERROR;
 	}
-	if (delivery->on_reply != NULL)
-		delivery->on_reply(delivery->arg, reply);
-	value_free(delivery->first);
-	value_free(delivery->received);
 }
 
 void

@@ -31,7 +31,8 @@ struct pending {
 	bool joined; /* its answer is delivered with the next one's, WAIT's */
 };
 
-/* A reply on its way to the handler. */
+/* A reply on its way to the handler. Whoever has called that frees the values,
+ * which are NULL if the handler has taken them. */
 struct delivery {
 	reply_handler *on_reply; /* NULL: it is awaited by nobody, or not yet */
 	void *arg;
@@ -81,12 +82,9 @@ void pipeline_stamp(struct pipeline *pipeline);
 
 /* Takes the answer to the oldest command, and makes it a reply that the caller
  * has begun: its label, what it asks for again, and for REPLY_NO_ACCESS its
- * kind and error. Takes the value. */
+ * kind and error. Takes the value. The reply points into the delivery. */
 void pipeline_take(struct pipeline *pipeline, struct value *value,
     struct delivery *delivery);
-
-/* Calls the handler, which may do anything but end the pipeline. */
-void pipeline_deliver(struct delivery *delivery);
 
 /* Forgets all commands, those not written included. */
 void pipeline_empty(struct pipeline *pipeline);

@@ -81,7 +81,10 @@ deliver(struct pipeline *pipeline, const char *wire, const char *refusal)
 		delivery.reply.error = refusal;
 	}
 	pipeline_take(pipeline, parse(wire), &delivery);
-	pipeline_deliver(&delivery);
+	if (delivery.on_reply != NULL)
+		delivery.on_reply(delivery.arg, &delivery.reply);
+	value_free(delivery.first);
+	value_free(delivery.received);
 }
 
 static void
