@@ -5,12 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/dice.h"
 #include "base/secret.h"
 #include "redis/exchange.h"
 #include "redis/socket.h"
 #include "redis/tls/secure.h"
 #include "redis/tls/tls_stream.h"
 #include "redis/way_kind.h"
+
+/* A connection that is shorter does not last; and the pauses after it. */
+enum { SOON_MS = 1000, REST_MIN_MS = 100, REST_MAX_MS = 1000 };
 
 const struct way_kind way_address = {.locate = NULL};
 
@@ -133,7 +137,10 @@ way_has_moved(const struct way *way, const struct way *from)
 int64_t
 way_rests_until(const struct way *way)
 {
-	return rest_until(&way->rest, way->state == WAY_UP, clock_now());
+	bool lasts =
+	    way->state == WAY_UP && clock_now() - way->opened_at >= SOON_MS;
+
+	return lasts ? 0 : way->rests_until;
 }
 
 const char *
@@ -294,6 +301,25 @@ way_fail_soon(struct way *way, const char *what, const char *why,
 	"closed without a reply, perhaps by a proxy that does not know " \
 	"CLIENT SETNAME"
 
+/* A server, or a proxy, that hangs up soon after it has accepted would
+ * otherwise get a storm of connections: no retry backs off that has a reply to
+ * each first command. */
+static void
+begin_rest(struct way *way)
+{
+	int64_t now = clock_now();
+
+	if (now - way->opened_at >= SOON_MS) {
+		way->rest_ms = way->rests_until = 0;
+		return;
+	}
+	way->rest_ms = way->rest_ms == 0
+			   ? REST_MIN_MS
+			   : clock_min(way->rest_ms * 2, REST_MAX_MS);
+	way->rests_until =
+	    now + dice_between(way->rest_ms - way->rest_ms / 5, way->rest_ms);
+}
+
 /* A TLS server mostly hangs up without an alert on a client that does not begin
  * with TLS. */
 void
@@ -305,7 +331,7 @@ way_hang_up(struct way *way, int error)
 			(error == 0 || error == ECONNRESET);
 	const char *why = "closed by the server", *advice = NULL;
 
-	rest_hang_up(&way->rest, clock_now());
+	begin_rest(way);
 	if (no_reply) {
 		why = NO_REPLY;
 	} else if (way->handshake.complaint[0] != '\0') {
@@ -525,7 +551,7 @@ way_send(struct way *way, const struct command *command)
 	}
 	if (opening) {
 		secret_wipe_stack();
-		rest_open(&way->rest, clock_now());
+		way->opened_at = clock_now();
 		way->dial.counts_until = command->counts_until > 0
 					     ? command->counts_until
 					     : command->deadline;

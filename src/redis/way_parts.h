@@ -7,7 +7,6 @@
 #include "redis/names/race.h"
 #include "redis/names/resolve.h"
 #include "redis/pipeline.h"
-#include "redis/rest.h"
 #include "redis/stream.h"
 #include "redis/url.h"
 
@@ -56,7 +55,9 @@ struct way {
 	bool permanent; /* the last failure will happen again */
 	bool stale;	/* find the server anew when no reply is awaited */
 	struct dial dial;
-	struct rest rest;
+	int64_t opened_at;
+	int64_t rest_ms; /* the last pause; 0: there was none */
+	int64_t rests_until;
 	struct stream stream;
 	struct loop_timer timer;
 	struct handshake handshake;

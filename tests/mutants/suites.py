@@ -53,7 +53,7 @@ FIRST = {
     "src/redis/password_file.c": ["servers/rotation", "job/memory"],
     "src/redis/pipeline.c": ["job/memory"],
     "src/redis/handshake.c": ["servers/servers", "servers/replies"],
-    "src/redis/rest.c": ["servers/hangups"],
+    "src/redis/way.c": ["servers/hangups"],
     "src/redis/exchange.c": ["servers/hangups", "servers/hostile", "servers/cluster"],
     "src/redis/tls/secure.c": ["servers/tls"],
     "src/redis/tls/tls.c": ["servers/tls"],
