@@ -1,5 +1,3 @@
-#include "redis/exchange.h"
-
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -7,6 +5,7 @@
 #include "redis/socket.h"
 #include "redis/tls/tls_stream.h"
 #include "redis/way_kind.h"
+#include "redis/way_parts.h"
 
 enum { READ_BYTES = 16384 };
 

@@ -7,11 +7,10 @@
 
 #include "base/dice.h"
 #include "base/secret.h"
-#include "redis/exchange.h"
 #include "redis/socket.h"
-#include "redis/tls/secure.h"
 #include "redis/tls/tls_stream.h"
 #include "redis/way_kind.h"
+#include "redis/way_parts.h"
 
 /* A connection that is shorter does not last; and the pauses after it. */
 enum { SOON_MS = 1000, REST_MIN_MS = 100, REST_MAX_MS = 1000 };

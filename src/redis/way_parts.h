@@ -21,7 +21,7 @@ enum way_state {
 	WAY_CONNECTING,
 	WAY_SECURING,
 	WAY_UP,
-	WAY_PROBING, /* why it failed: see tls/secure.h */
+	WAY_PROBING, /* why it failed: see tls/secure.c */
 	/* A failure that was found while a command was being sent is reported
 	 * by a timer that is due at once, so that no handler runs inside
 	 * way_send. */
@@ -96,5 +96,34 @@ void way_fail_soon(struct way *way, const char *what, const char *why,
 /* The other side has ended the connection: an errno, or 0 at the end of file.
  */
 void way_hang_up(struct way *way, int error);
+
+/* --- exchange.c: on a connection that is up ------------------------------ */
+
+/* The connection is ready: what waits is written. */
+void exchange_begin(struct way *way);
+
+/* Writes what waits, as much as the socket takes. */
+void exchange_flush(struct way *way);
+
+/* Closes a connection that is stale, unless it owes a reply or has something to
+ * write. What nobody awaits has been written, and travels. */
+void exchange_leave(struct way *way);
+
+/* --- tls/secure.c: TLS, and whether one side speaks it only --------------- */
+
+/* Redis without TLS sends nothing back to a TLS greeting: it waits for the end
+ * of a line. */
+#define SECURE_NO_ANSWER \
+	"no answer to the TLS handshake, perhaps it does not speak TLS"
+
+/* SECURING: the connection is up when the TLS handshake is done. */
+void secure_start(struct way *way);
+
+/* Whether the address should be asked, and asks it, for a second. In the state
+ * PROBING the way fails with what comes of it. Cancelling is allowed at any
+ * time. */
+bool secure_may_probe(const struct way *way);
+void secure_probe(struct way *way);
+void secure_cancel_probe(struct way *way);
 
 #endif

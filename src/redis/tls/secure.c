@@ -1,12 +1,17 @@
-#include "redis/tls/secure.h"
-
+/* A server without TLS waits in silence for the rest of a TLS greeting, and one
+ * with TLS hangs up on anything else, both without a word.
+ *
+ * A failure that could mean that goes by way of PROBING, once: on a connection
+ * of its own the address is asked whether it speaks the other language, by a
+ * few bytes that such a server answers at once. A TLS handshake that takes long
+ * asks at the same time. */
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
 
-#include "redis/exchange.h"
 #include "redis/socket.h"
 #include "redis/tls/tls_stream.h"
+#include "redis/way_parts.h"
 
 /* A TLS handshake that is not answered for so long is probed, and a probe has
  * so long. */
