@@ -58,7 +58,6 @@ FIRST = {
     "src/redis/tls/secure.c": ["servers/tls"],
     "src/redis/tls/tls.c": ["servers/tls"],
     "src/redis/tls/tls_loaded.c": ["servers/tls"],
-    "src/redis/tls/tls_names.c": ["servers/tls"],
     "src/redis/tls/tls_stream.c": ["servers/tls"],
     "src/redis/url.c": ["servers/addresses", "job/memory"],
     "src/lock/acquire.c": ["lock/lock", "queue/queue"],
