@@ -391,16 +391,10 @@ on_raced(void *arg, int error)
 static void
 connect_to_any(struct way *way)
 {
-	struct dial *dial = &way->dial;
-	int rc;
-
 	way->state = WAY_CONNECTING;
-	rc = race_go(&dial->race,
-	    clock_min(dial->counts_until, way_ends_at(way)));
-	if (rc != 0)
-		on_raced(way, rc == 1 ? 0 : errno);
-	else
-		way_set_timer(way);
+	race_go(&way->dial.race,
+	    clock_min(way->dial.counts_until, way_ends_at(way)));
+	way_set_timer(way);
 }
 
 static void
@@ -424,17 +418,9 @@ on_resolved(void *arg, const struct resolve_answer *answer)
 static void
 dial(struct way *way)
 {
-	struct resolve_answer at_once;
-	int resolved = resolve_start(&way->dial.resolve, &way->to, &at_once);
-
-	if (resolved == -1) {
+	way->state = WAY_RESOLVING;
+	if (resolve_start(&way->dial.resolve, &way->to) == -1)
 		way_fail_soon(way, NO_NAME, strerror(errno), NULL);
-	} else if (resolved == 0) {
-		way->state = WAY_RESOLVING;
-	} else {
-		race_enter(&way->dial.race, &at_once);
-		connect_to_any(way);
-	}
 }
 
 /* The end, a probe, or the addresses that are left. */
