@@ -81,7 +81,7 @@ cancel_dial(struct way *way)
 	if (way->state == WAY_RESOLVING)
 		resolve_cancel(&way->dial.resolve);
 	race_cancel(&way->dial.race);
-	secure_cancel_probe(way);
+	stream_close(&way->dial.probe);
 	stream_close(&way->stream);
 }
 
@@ -363,8 +363,9 @@ way_set_timer(struct way *way)
 	int64_t at = way_ends_at(way);
 
 	if (way->state == WAY_SECURING)
-		at = clock_min(at,
-		    clock_min(way->dial.secure_by, way->dial.probe_at));
+		at = clock_min(at, way->dial.secure_by);
+	if (way->state == WAY_SECURING || way->state == WAY_PROBING)
+		at = clock_min(at, way->dial.probe_at);
 	if (way->state != WAY_FAILED)
 		loop_timer_set(way->loop, &way->timer, at);
 }

@@ -37,9 +37,10 @@ struct dial {
 	struct race race;
 	int64_t counts_until; /* of the command that opens the connection */
 	int64_t secure_by;    /* a TLS handshake, before the next address */
-	int64_t probe_at; /* if the TLS handshake is not answered until then */
+	/* SECURING: if the TLS handshake is not answered until then; PROBING:
+	 * the answer to the probe is not awaited longer. */
+	int64_t probe_at;
 	struct stream probe;
-	struct loop_timer probe_timer;
 };
 
 struct way {
@@ -119,11 +120,9 @@ void exchange_leave(struct way *way);
 /* SECURING: the connection is up when the TLS handshake is done. */
 void secure_start(struct way *way);
 
-/* Whether the address should be asked, and asks it, for a second. In the state
- * PROBING the way fails with what comes of it. Cancelling is allowed at any
- * time. */
+/* Whether the address should be asked, and asks it. In the state PROBING that
+ * has a second, and the way fails with what comes of it. */
 bool secure_may_probe(const struct way *way);
 void secure_probe(struct way *way);
-void secure_cancel_probe(struct way *way);
 
 #endif
