@@ -117,7 +117,6 @@ FIRST = {
     "src/run/ending.c": ["lock/lock", "lock/lease"],
     "src/run/event.c": ["cli/log", "job/hook"],
     "src/run/events.c": ["cli/log", "job/hook"],
-    "src/run/facts.c": ["job/hook"],
     "src/run/observer.c": ["lock/lease", "queue/queue", "servers/redlock"],
     "src/run/run.c": ["lock/lock", "queue/queue", "lock/history", "lock/once", "job/limits"],
 }
