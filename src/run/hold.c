@@ -57,12 +57,14 @@ must_release(struct run *run, int64_t until)
 
 	if (!relay_obey(run)) {
 		if (run->set.state == LOCK_LOST)
-			run_add_ending(run, ENDING_LOST, EVENT_THEN_NOTHING);
+			run_add_lock_ending(run, ENDING_LOST,
+			    EVENT_THEN_NOTHING);
 		else if (is_late && run->state == RUN_LENGTHEN)
-			run_add_ending(run, ENDING_UNAVAILABLE,
+			run_add_lock_ending(run, ENDING_UNAVAILABLE,
 			    EVENT_THEN_NOTHING);
 		else if (is_late)
-			ending_add_text(run->events, ENDING_LEASE_OVER, NULL);
+			run_add_ending(run, ENDING_LEASE_OVER,
+			    (struct event){.then = EVENT_THEN_NOTHING});
 	}
 	if (run->facts->ending == ENDING_NONE) {
 		run_wake_at(run, until);
@@ -113,7 +115,8 @@ hold_step_print(struct run *run)
 	if (print_token(run) == 0) {
 		run_enter(run, RUN_DONE);
 	} else if (errno != EAGAIN) {
-		ending_add_text(run->events, ENDING_NO_TOKEN, strerror(errno));
+		run_add_ending(run, ENDING_NO_TOKEN,
+		    (struct event){.why = strerror(errno)});
 		loop_remove(run->loop, &run->output.fd);
 		run_release(run);
 	}

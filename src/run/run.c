@@ -38,14 +38,44 @@ run_wake_at(struct run *run, int64_t at)
 
 void
 run_add_ending(const struct run *run, enum ending_reason reason,
+    struct event event)
+{
+	const struct event_row *row = &event_rows[reason];
+
+	if (row->outcome == EVENT_OUTCOME_SKIPPED ||
+	    row->outcome == EVENT_OUTCOME_BUSY)
+		event.status = run->opts->conflict_exit;
+	else if (row->status != ENDING_OWN_STATUS)
+		event.status = row->status;
+	if (run->facts->started_at == 0 && event.then == EVENT_THEN_NOTHING &&
+	    has_job(run))
+		event.then = EVENT_THEN_NOT_STARTED;
+	event.type = EVENT_ENDING;
+	event.ending = reason;
+	events_emit(run->events, &event);
+}
+
+void
+run_add_lock_ending(const struct run *run, enum ending_reason reason,
     enum event_then then)
 {
 	const struct lock *lock = run->set.about;
 
-	ending_add(run->events, reason,
+	run_add_ending(run, reason,
 	    (struct event){.name = lock->config->name,
 		.why = run->set.error,
 		.then = then});
+}
+
+void
+run_add_unguarded(const struct run *run, int error)
+{
+	const char *why =
+	    error == 0 ? "the guard was killed" : descendants_strerror(error);
+
+	/* The guard may find this out later than we call the job started. */
+	run_add_ending(run, ENDING_UNGUARDED,
+	    (struct event){.why = why, .then = EVENT_THEN_NOT_STARTED});
 }
 
 /* --- set-up ------------------------------------------------------------- */
@@ -65,7 +95,7 @@ set_up(struct run *run, struct signals *signals)
 	int64_t splay_ms;
 
 	if (has_job(run) && guard_init(&run->guard, run->loop) == -1) {
-		ending_add_unguarded(run->events, errno);
+		run_add_unguarded(run, errno);
 		return;
 	}
 	relay_init(run, signals);
@@ -77,7 +107,8 @@ set_up(struct run *run, struct signals *signals)
 	}
 	if (set_init(&run->set, run->loop, votes ? &rule_majority : &rule_all,
 		run->configs, count) == -1)
-		ending_add_text(run->events, ENDING_NO_LOCK, strerror(errno));
+		run_add_ending(run, ENDING_NO_LOCK,
+		    (struct event){.why = strerror(errno)});
 	else if (has_job(run))
 		command_find(run);
 	if (run->facts->ending != ENDING_NONE || !has_job(run) ||
@@ -115,7 +146,7 @@ begin_run(struct run *run)
 	if (!has_job(run))
 		return;
 	if (guard_fork(&run->guard, &run->child) == -1) {
-		ending_add_unguarded(run->events, errno);
+		run_add_unguarded(run, errno);
 		withdraw(run);
 		return;
 	}
@@ -149,7 +180,8 @@ begin_job(struct run *run)
 	run_enter(run, RUN_JOB);
 	entries = command_env(run, &length);
 	if (entries == NULL) {
-		ending_add_text(run->events, ENDING_NO_JOB, strerror(errno));
+		run_add_ending(run, ENDING_NO_JOB,
+		    (struct event){.why = strerror(errno)});
 		run_release(run);
 		return;
 	}
@@ -172,14 +204,14 @@ run_step_acquire(struct run *run)
 	} else if (set->state != LOCK_HELD &&
 		   run->loop->now >= run->limits.wait_until) {
 		if (set->answered)
-			ending_add(run->events, ENDING_WAIT_OVER,
+			run_add_ending(run, ENDING_WAIT_OVER,
 			    (struct event){.name = set->about->config->name,
 				.holder = &set->about->holder,
 				.ms = run->opts->wait_ms});
 		set_skip(set);
 		run_enter(run, RUN_WITHDRAW);
 	} else if (job->state == JOB_FAILED || job->state == JOB_UNGUARDED) {
-		ending_add_unguarded(run->events, job->error);
+		run_add_unguarded(run, job->error);
 		withdraw(run);
 	} else if (set->state == LOCK_HELD) {
 		run->cover = COVER_HELD;
@@ -218,7 +250,7 @@ add_lock_failure(const struct run *run)
 		event.by = &lock->order.by;
 	if (failure == LOCK_OTHER_KIND)
 		event.why = lock->claim.outer->adverb;
-	ending_add(run->events, reason, event);
+	run_add_ending(run, reason, event);
 }
 
 /* When it is over, nothing is held. Without an ending no server has replied. */
@@ -241,7 +273,7 @@ run_step_withdraw(struct run *run)
 		return;
 	}
 	if (run->facts->ending == ENDING_NONE)
-		run_add_ending(run,
+		run_add_lock_ending(run,
 		    unavailable == OPTS_UNAVAILABLE_SKIP && has_job(run)
 			? ENDING_NO_SERVER
 			: ENDING_UNAVAILABLE,
@@ -305,7 +337,7 @@ run_step_confirm(struct run *run)
 	bool is_over = run->loop->now >= until;
 
 	if (set->state == LOCK_LOST)
-		run_add_ending(run, ENDING_TAKEN, EVENT_THEN_NOTHING);
+		run_add_lock_ending(run, ENDING_TAKEN, EVENT_THEN_NOTHING);
 	if (set->state == LOCK_LOST || set->confirmed) {
 		run_release(run);
 	} else if (is_over || is_hurried(run)) {
@@ -367,7 +399,7 @@ run_step_release(struct run *run)
 		return;
 	if (run->cover != COVER_NONE && facts->started_at != 0 &&
 	    !facts_say_lost(facts) && set->outcome == LOCK_WAS_LOST) {
-		run_add_ending(run, ENDING_TAKEN, EVENT_THEN_NOTHING);
+		run_add_lock_ending(run, ENDING_TAKEN, EVENT_THEN_NOTHING);
 		end = describe_run_end(run);
 		set_correct(set, &end);
 		if (set->state == LOCK_RELEASING)
@@ -429,12 +461,15 @@ run(const struct opts *opts, struct loop *loop, const struct events *events,
 			step(run);
 		while (run->state < RUN_DONE && loop_turn(loop) == 0);
 		if (run->state < RUN_DONE)
-			ending_add_text(events, ENDING_LOOP_FAILED,
-			    strerror(errno));
+			run_add_ending(run, ENDING_LOOP_FAILED,
+			    (struct event){.why = strerror(errno)});
 		else if (run->state == RUN_DONE && has_job(run))
 			guard_dismiss(&run->guard);
 	}
-	status = ending_finish(events);
+	status = run->facts->status;
+	events_emit(events, &(struct event){.type = EVENT_ENDED,
+				.ending = run->facts->ending,
+				.status = status});
 	loop_remove(loop, &run->relay.fd);
 	loop_remove(loop, &run->output.fd);
 	loop_timer_remove(loop, &run->timer);

@@ -78,7 +78,7 @@ add_exec_failure(struct run *run)
 	int status = child_exec_exit_code(&run->child, error);
 	bool there = status == EXITCODE_CANNOT_RUN && error == ENOENT;
 
-	ending_add(run->events, ENDING_NOT_RUN,
+	run_add_ending(run, ENDING_NOT_RUN,
 	    (struct event){.command = run->child.path,
 		.why = there ? "its interpreter is not found" : strerror(error),
 		.then = EVENT_THEN_NOT_STARTED,
@@ -116,16 +116,16 @@ finish_job(struct run *run)
 		    &(struct event){.type = EVENT_JOB_ENDED,
 			.status = job->ended ? job_status(job) : -SIGKILL});
 	if (!facts_say_lost(run->facts) && is_late(run))
-		run_add_ending(run, ENDING_JOB_LATE,
+		run_add_lock_ending(run, ENDING_JOB_LATE,
 		    job->state == JOB_LATE ? EVENT_THEN_NOT_STARTED
 					   : EVENT_THEN_NOTHING);
 	else if (ending == ENDING_NONE && job->exec_error != 0)
 		add_exec_failure(run);
 	else if (ending == ENDING_NONE && run->replaced && !was_first)
-		ending_add(run->events, ENDING_REPLACED,
+		run_add_ending(run, ENDING_REPLACED,
 		    (struct event){.by = &run->set.about->order.by});
 	else if (ending == ENDING_NONE)
-		ending_add(run->events, ENDING_JOB,
+		run_add_ending(run, ENDING_JOB,
 		    (struct event){.status = job_status(job)});
 	run_on_job_over(run);
 }
@@ -160,7 +160,7 @@ on_lease_ending(struct run *run)
 		return;
 	}
 	/* A renewal that comes yet keeps the lock, but not the job. */
-	run_add_ending(run, ENDING_NOT_RENEWED, EVENT_THEN_STOPPED);
+	run_add_lock_ending(run, ENDING_NOT_RENEWED, EVENT_THEN_STOPPED);
 	begin_stop(run, kill_at(run));
 }
 
@@ -177,7 +177,7 @@ watch_lease(struct run *run)
 		return; /* --on-lost warn */
 	if (run->set.state == LOCK_LOST) {
 		run->limits.warn_at = CLOCK_NEVER;
-		run_add_ending(run, ENDING_LOST,
+		run_add_lock_ending(run, ENDING_LOST,
 		    run->opts->lost_warn ? EVENT_THEN_CONTINUES
 					 : EVENT_THEN_STOPPED);
 		grace = clock_min(grace, LOST_GRACE_MAX_MS);
@@ -195,7 +195,7 @@ watch_lease(struct run *run)
 static void
 add_overrun(struct run *run, enum event_then then)
 {
-	ending_add(run->events, ENDING_OVERRUN,
+	run_add_ending(run, ENDING_OVERRUN,
 	    (struct event){.ms = run->opts->max_run_ms, .then = then});
 }
 
@@ -235,7 +235,7 @@ add_killed(struct run *run, int64_t at)
 	if (at >= run->limits.killed_at)
 		add_overrun(run, EVENT_THEN_KILLED);
 	else
-		run_add_ending(run, ENDING_LEASE_OVER, EVENT_THEN_KILLED);
+		run_add_lock_ending(run, ENDING_LEASE_OVER, EVENT_THEN_KILLED);
 }
 
 /* A command that has ended keeps its status, whatever happened to the guard
@@ -266,10 +266,11 @@ watch_step_job(struct run *run)
 		add_killed(run, now);
 		begin_stop(run, now);
 	} else if (job->state == JOB_FAILED) {
-		ending_add_unguarded(run->events, job->error);
+		run_add_unguarded(run, job->error);
 		run_on_job_over(run);
 	} else if (job->state == JOB_UNGUARDED) {
-		ending_add_text(run->events, ENDING_GUARD_DIED, NULL);
+		run_add_ending(run, ENDING_GUARD_DIED,
+		    (struct event){.then = EVENT_THEN_NOTHING});
 		begin_stop(run, clock_now());
 	} else {
 		if (run->cover != COVER_NONE)
@@ -293,10 +294,12 @@ abandon(struct run *run)
 	bool unproven = run->guard.job.state == JOB_UNGUARDED &&
 			guard_has_earlier_children(&run->guard);
 
-	ending_add_text(run->events, ENDING_UNKILLABLE,
-	    unproven ? "cannot prove that the job has ended, as rlockrun "
-		       "inherited children that still run"
-		     : "processes of the job cannot be killed");
+	run_add_ending(run, ENDING_UNKILLABLE,
+	    (struct event){
+		.why = unproven
+			   ? "cannot prove that the job has ended, as rlockrun "
+			     "inherited children that still run"
+			   : "processes of the job cannot be killed"});
 	run_enter(run, RUN_ABANDONED);
 }
 
@@ -370,7 +373,7 @@ watch_step_stop(struct run *run)
 		return;
 	}
 	if (run->set.state == LOCK_LOST && !facts_say_lost(run->facts))
-		run_add_ending(run, ENDING_LOST, EVENT_THEN_NOTHING);
+		run_add_lock_ending(run, ENDING_LOST, EVENT_THEN_NOTHING);
 	guard_set_deadline(&run->guard, deadline);
 	watch_guard(run, deadline);
 }
