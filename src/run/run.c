@@ -78,48 +78,6 @@ run_add_unguarded(const struct run *run, int error)
 	    (struct event){.why = why, .then = EVENT_THEN_NOT_STARTED});
 }
 
-/* --- set-up ------------------------------------------------------------- */
-
-_Static_assert(OPTS_KEYS_MAX <= SET_LOCKS_MAX &&
-		   OPTS_SERVERS_MAX <= REDLOCK_SERVERS_MAX,
-    "a lock for each");
-
-/* Unless an ending comes up, the run can begin. There is a lock for each key,
- * or for each server. */
-static void
-set_up(struct run *run, struct signals *signals)
-{
-	const struct opts *opts = run->opts;
-	bool votes = opts->server_count > 1;
-	size_t count = votes ? opts->server_count : opts->key_count;
-	int64_t splay_ms;
-
-	if (has_job(run) && guard_init(&run->guard, run->loop) == -1) {
-		run_add_unguarded(run, errno);
-		return;
-	}
-	relay_init(run, signals);
-	for (size_t i = 0; i < count; i++) {
-		run->configs[i] = opts->lock;
-		run->configs[i].key = opts->keys[votes ? 0 : i].key;
-		run->configs[i].name = opts->keys[votes ? 0 : i].name;
-		run->configs[i].server = &opts->servers[votes ? i : 0];
-	}
-	if (set_init(&run->set, run->loop, votes ? &rule_majority : &rule_all,
-		run->configs, count) == -1)
-		run_add_ending(run, ENDING_NO_LOCK,
-		    (struct event){.why = strerror(errno)});
-	else if (has_job(run))
-		command_find(run);
-	if (run->facts->ending != ENDING_NONE || !has_job(run) ||
-	    opts->splay_ms == 0)
-		return;
-	splay_ms = dice_between(0, opts->splay_ms);
-	run->limits.splay_until = clock_now() + splay_ms;
-	events_emit(run->events,
-	    &(struct event){.type = EVENT_DELAYED, .ms = splay_ms});
-}
-
 /* --- acquire ------------------------------------------------------------ */
 
 static void
@@ -129,46 +87,40 @@ withdraw(struct run *run)
 	run_enter(run, RUN_WITHDRAW);
 }
 
-/* The first try is on its way to the server while the guard is forked, which
+/* Each run begins with it; without --splay it is over at once. Until then there
+ * is no guard, since nobody needs it, and nothing has been sent to a server.
+ *
+ * The first try is on its way to the server while the guard is forked, which
  * has stdin and stdout for the job. If they stayed open here, too, a reader of
  * the job's stdout would not see end of file when the job closes it, nor would
  * the writer of its stdin get SIGPIPE. */
 static void
-begin_run(struct run *run)
+run_step_splay(struct run *run)
 {
 	const struct opts *opts = run->opts;
 	int null;
 
+	if (relay_obey(run)) {
+		run_enter(run, RUN_DONE);
+		return;
+	}
+	if (run->loop->now < run->limits.splay_until) {
+		run_wake_at(run, run->limits.splay_until);
+		return;
+	}
 	run->limits.wait_until =
 	    opts->wait_ms > 0 ? clock_now() + opts->wait_ms : CLOCK_NEVER;
 	run_enter(run, RUN_ACQUIRE);
 	set_acquire(&run->set);
-	if (!has_job(run))
-		return;
-	if (guard_fork(&run->guard, &run->child) == -1) {
+	if (has_job(run) && guard_fork(&run->guard, &run->child) == -1) {
 		run_add_unguarded(run, errno);
 		withdraw(run);
-		return;
+	} else if (has_job(run) &&
+		   (null = open("/dev/null", O_RDWR | O_CLOEXEC)) != -1) {
+		dup2(null, STDIN_FILENO);
+		dup2(null, STDOUT_FILENO);
+		close(null);
 	}
-	null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	if (null == -1)
-		return;
-	dup2(null, STDIN_FILENO);
-	dup2(null, STDOUT_FILENO);
-	close(null);
-}
-
-/* Each run begins with it; without --splay it is over at once. There is no
- * guard yet, since nobody needs it, and nothing has been sent to a server. */
-static void
-run_step_splay(struct run *run)
-{
-	if (relay_obey(run))
-		run_enter(run, RUN_DONE);
-	else if (run->loop->now >= run->limits.splay_until)
-		begin_run(run);
-	else
-		run_wake_at(run, run->limits.splay_until);
 }
 
 static void
@@ -444,10 +396,39 @@ step(struct run *run)
 	loop_timer_set(run->loop, &run->timer, run->wake_at);
 }
 
+/* Returns when it is over, one way or the other. */
+static void
+turn(struct run *run)
+{
+	int64_t splay_ms;
+
+	if (has_job(run) && run->opts->splay_ms > 0) {
+		splay_ms = dice_between(0, run->opts->splay_ms);
+		run->limits.splay_until = clock_now() + splay_ms;
+		events_emit(run->events,
+		    &(struct event){.type = EVENT_DELAYED, .ms = splay_ms});
+	}
+	do
+		step(run);
+	while (run->state < RUN_DONE && loop_turn(run->loop) == 0);
+	if (run->state < RUN_DONE)
+		run_add_ending(run, ENDING_LOOP_FAILED,
+		    (struct event){.why = strerror(errno)});
+	else if (run->state == RUN_DONE && has_job(run))
+		guard_dismiss(&run->guard);
+}
+
+_Static_assert(OPTS_KEYS_MAX <= SET_LOCKS_MAX &&
+		   OPTS_SERVERS_MAX <= REDLOCK_SERVERS_MAX,
+    "a lock for each");
+
+/* There is a lock for each key, or for each server. */
 int
 run(const struct opts *opts, struct loop *loop, const struct events *events,
     struct signals *signals)
 {
+	bool votes = opts->server_count > 1;
+	size_t count = votes ? opts->server_count : opts->key_count;
 	struct run *run = mem_alloc(sizeof(*run));
 	int status;
 
@@ -455,17 +436,23 @@ run(const struct opts *opts, struct loop *loop, const struct events *events,
 	run->events = events;
 	run->facts = events->facts;
 	run->loop = loop;
-	set_up(run, signals);
-	if (run->facts->ending == ENDING_NONE) {
-		do
-			step(run);
-		while (run->state < RUN_DONE && loop_turn(loop) == 0);
-		if (run->state < RUN_DONE)
-			run_add_ending(run, ENDING_LOOP_FAILED,
-			    (struct event){.why = strerror(errno)});
-		else if (run->state == RUN_DONE && has_job(run))
-			guard_dismiss(&run->guard);
+	for (size_t i = 0; i < count; i++) {
+		run->configs[i] = opts->lock;
+		run->configs[i].key = opts->keys[votes ? 0 : i].key;
+		run->configs[i].name = opts->keys[votes ? 0 : i].name;
+		run->configs[i].server = &opts->servers[votes ? i : 0];
 	}
+	relay_init(run, signals);
+	if (has_job(run) && guard_init(&run->guard, loop) == -1)
+		run_add_unguarded(run, errno);
+	else if (set_init(&run->set, loop, votes ? &rule_majority : &rule_all,
+		     run->configs, count) == -1)
+		run_add_ending(run, ENDING_NO_LOCK,
+		    (struct event){.why = strerror(errno)});
+	else if (has_job(run))
+		command_find(run);
+	if (run->facts->ending == ENDING_NONE)
+		turn(run);
 	status = run->facts->status;
 	events_emit(events, &(struct event){.type = EVENT_ENDED,
 				.ending = run->facts->ending,
