@@ -11,9 +11,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "base/escape.h"
-#include "base/file_write.h"
-#include "base/poll.h"
 #include "base/tty.h"
 
 #define DEFAULT_COLUMNS 80
@@ -63,9 +62,9 @@ log_raw(const char *line, size_t length)
 	const struct iovec text = {(void *)(uintptr_t)line, length};
 	struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
 
-	if (poll_wait(&out, 1, 0) != 1 || out.revents != POLLOUT)
+	if (descriptors_poll(&out, 1, 0) != 1 || out.revents != POLLOUT)
 		return;
-	if (file_write(out.fd, &text, 1) < 0)
+	if (descriptors_write(out.fd, &text, 1) < 0)
 		return; /* there is no other place to report it */
 }
 

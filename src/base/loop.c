@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "base/poll.h"
+#include "base/descriptors.h"
 
 /* How many descriptors are polled at a time: twice as many as any run has, or
  * as many as poll(2) takes without allocating memory, on its own stack. */
@@ -97,7 +97,7 @@ poll_parts(struct loop *loop, nfds_t room, int timeout_ms)
 			    (struct pollfd){.fd = fd->fd, .events = fd->events};
 		if (fd != NULL && timeout_ms == -1)
 			timeout_ms = LOOP_PART_MS;
-		if (poll_wait(polled, count, timeout_ms) == -1)
+		if (descriptors_poll(polled, count, timeout_ms) == -1)
 			return -1;
 		timeout_ms = 0;
 		for (count = 1; first != fd; first = first->next)
