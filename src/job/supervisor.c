@@ -16,7 +16,6 @@
 #include "base/descriptors.h"
 #include "base/secret.h"
 #include "job/descendants.h"
-#include "job/job.h"
 #include "job/signals.h"
 
 /* Between two bursts of KILL when nothing dies: a process stuck in the kernel
