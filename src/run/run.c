@@ -463,7 +463,7 @@ run(const struct opts *opts, struct loop *loop, const struct events *events,
 	set_fini(&run->set);
 	if (has_job(run))
 		guard_fini(&run->guard);
-	child_fini(&run->child);
+	free(run->child.path);
 	free(run);
 	return status;
 }
