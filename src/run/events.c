@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-const struct facts_lock *
+struct facts_lock *
 facts_find(const struct facts *facts, const char *name)
 {
 	for (size_t i = 0; name != NULL && i < facts->opts->key_count; i++)
@@ -19,12 +19,10 @@ facts_find(const struct facts *facts, const char *name)
 static void
 note_acquired(struct facts *facts, const struct event *event)
 {
-	const struct facts_lock *found = facts_find(facts, event->name);
-	struct facts_lock *lock;
+	struct facts_lock *lock = facts_find(facts, event->name);
 
-	if (found == NULL)
+	if (lock == NULL)
 		return;
-	lock = &facts->locks[found - facts->locks];
 	snprintf(lock->token, sizeof(lock->token), "%s", event->token);
 	snprintf(lock->fence, sizeof(lock->fence), "%s",
 	    strcmp(event->fence, "none") == 0 ? "" : event->fence);

@@ -39,8 +39,7 @@ struct facts {
 bool facts_say_lost(const struct facts *facts);
 
 /* The lock of that name, or NULL. */
-const struct facts_lock *facts_find(const struct facts *facts,
-    const char *name);
+struct facts_lock *facts_find(const struct facts *facts, const char *name);
 
 /* How long the run has waited for its locks, and held them, so far. -1: it has
  * not begun to. */

@@ -106,8 +106,7 @@ struct output {
 
 /* Of observer.c alone: what it has reported. */
 struct observer {
-	int64_t began_at;    /* the first try was sent, or 0 */
-	bool waited;	     /* that, or silence, was reported */
+	bool waited;	     /* a wait, or silence, was reported */
 	const char *waiting; /* the key of the next two */
 	struct holder holder;
 	int64_t position;

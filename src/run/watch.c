@@ -61,16 +61,6 @@ watch_start(struct run *run)
 
 /* --- the end of the job ----------------------------------------------- */
 
-static int
-job_status(const struct job *job)
-{
-	if (!job->ended)
-		return 0;
-	if (WIFSIGNALED(job->status))
-		return -WTERMSIG(job->status);
-	return WEXITSTATUS(job->status);
-}
-
 static void
 add_exec_failure(struct run *run)
 {
@@ -110,11 +100,13 @@ finish_job(struct run *run)
 	enum ending_reason ending = run->facts->ending;
 	int64_t over_at = run->opts->wait_all ? job->gone_at : job->ended_at;
 	bool was_first = job->ended && over_at < run->limits.stopping_since;
+	int status = !job->ended		? -SIGKILL
+		     : WIFSIGNALED(job->status) ? -WTERMSIG(job->status)
+						: WEXITSTATUS(job->status);
 
 	if (job->exec_error == 0 && job->state != JOB_LATE)
 		events_emit(run->events,
-		    &(struct event){.type = EVENT_JOB_ENDED,
-			.status = job->ended ? job_status(job) : -SIGKILL});
+		    &(struct event){.type = EVENT_JOB_ENDED, .status = status});
 	if (!facts_say_lost(run->facts) && is_late(run))
 		run_add_lock_ending(run, ENDING_JOB_LATE,
 		    job->state == JOB_LATE ? EVENT_THEN_NOT_STARTED
@@ -126,7 +118,7 @@ finish_job(struct run *run)
 		    (struct event){.by = &run->set.about->order.by});
 	else if (ending == ENDING_NONE)
 		run_add_ending(run, ENDING_JOB,
-		    (struct event){.status = job_status(job)});
+		    (struct event){.status = status});
 	run_on_job_over(run);
 }
 

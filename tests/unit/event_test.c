@@ -593,7 +593,7 @@ test_changes(void)
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct log log = {.count = 0};
-		struct facts facts = {.opts = &opts};
+		struct facts facts = {.opts = &opts, .begun_at = 1};
 		struct events events = {.sinks = {&sink},
 		    .states = {&log},
 		    .count = 1,
@@ -610,7 +610,6 @@ test_changes(void)
 		    .loop = &loop,
 		    .state = RUN_ACQUIRE,
 		    .limits.wait_until = 1,
-		    .observer.began_at = 1,
 		    .set = {.about = &lock,
 			.state = LOCK_ACQUIRING,
 			.answered = true}};
