@@ -135,26 +135,13 @@ dispatch_fds(struct loop *loop)
 	}
 }
 
-static void
-dispatch_timers(struct loop *loop, int64_t now)
-{
-	struct loop_timer *due;
-
-	while ((due = nearest_timer(loop)) != NULL && due->at <= now) {
-		loop_timer_remove(loop, due);
-		due->at = CLOCK_NEVER;
-		if (due->on_due != NULL)
-			due->on_due(due->arg);
-	}
-}
-
 /* Timers are due by a time that is taken before the last look at what has
  * arrived: if we were stopped, all that has come meanwhile is dispatched first.
  */
 int
 loop_turn(struct loop *loop)
 {
-	const struct loop_timer *nearest = nearest_timer(loop);
+	struct loop_timer *nearest = nearest_timer(loop);
 	int64_t at = nearest == NULL ? CLOCK_NEVER : nearest->at;
 
 	if (at != loop->armed_at) {
@@ -173,6 +160,12 @@ loop_turn(struct loop *loop)
 			return -1;
 	}
 	dispatch_fds(loop);
-	dispatch_timers(loop, loop->now);
+	while ((nearest = nearest_timer(loop)) != NULL &&
+	       nearest->at <= loop->now) {
+		loop_timer_remove(loop, nearest);
+		nearest->at = CLOCK_NEVER;
+		if (nearest->on_due != NULL)
+			nearest->on_due(nearest->arg);
+	}
 	return 0;
 }
