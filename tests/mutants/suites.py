@@ -113,10 +113,8 @@ FIRST = {
     "src/run/hold.c": ["lock/hold"],
     "src/run/watch.c": ["job/limits", "lock/lease", "lock/several"],
     "src/run/relay.c": ["job/signals", "job/tty"],
-    "src/run/ending.c": ["lock/lock", "lock/lease"],
     "src/run/event.c": ["cli/log", "job/hook"],
     "src/run/events.c": ["cli/log", "job/hook"],
-    "src/run/facts.c": ["job/hook"],
     "src/run/observer.c": ["lock/lease", "queue/queue", "servers/redlock"],
     "src/run/run.c": ["lock/lock", "queue/queue", "lock/history", "lock/once", "job/limits"],
 }
