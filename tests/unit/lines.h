@@ -75,7 +75,7 @@ escaped(const char *lines)
 
 	snprintf(text, sizeof(text), "%s", lines);
 	for (char *c = text; *c != '\0'; c++)
-		if (*c == '\n' || *c == '#')
+		if (*c == '\r' || *c == '\n' || *c == '#')
 			*c = ' ';
 	return text;
 }
