@@ -140,19 +140,6 @@ test_entry_length(void)
 
 /* --- what they say ----------------------------------------------------- */
 
-static char told[1024];
-
-__attribute__((format(printf, 1, 2))) static void
-tell(const char *format, ...)
-{
-	size_t length = strlen(told);
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(told + length, sizeof(told) - length, format, arguments);
-	va_end(arguments);
-}
-
 /* The outcome, and all that is not 0 or empty. */
 static void
 tell_answer(const struct answer *answer)
@@ -189,11 +176,9 @@ tell_answer(const struct answer *answer)
 	told[0] = '\0';
 	tell("%s", outcomes[answer->outcome]);
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
-		if (*texts[i].text != '\0')
-			tell(" %s=%s", texts[i].name, texts[i].text);
+		tell_text(texts[i].name, texts[i].text);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
-		if (numbers[i].value != 0)
-			tell(" %s=%" PRId64, numbers[i].name, numbers[i].value);
+		tell_number(numbers[i].name, numbers[i].value);
 }
 
 #define TRY ANSWER_TO_TRY
