@@ -175,10 +175,6 @@ keeps_rlockrun_out() {
 	[[ -e ran && -z $(keys_left) ]]
 }
 
-# bats test_tags=night
-@test "I1: redis-py keeps rlockrun out until it releases" { keeps_rlockrun_out redis-py; }
-# bats test_tags=night
-@test "I1: node-redlock keeps rlockrun out until it releases" { keeps_rlockrun_out node-redlock; }
 @test "I1: redis-cli keeps rlockrun out until it releases" { keeps_rlockrun_out redis-cli; }
 
 # A lock of NAME that nobody releases is taken over when its lease ends, not
@@ -216,10 +212,6 @@ is_kept_out() {
 	[[ -e ran && -z $(keys_left) ]]
 }
 
-# bats test_tags=night
-@test "I1: rlockrun keeps redis-py out until its job ends" { is_kept_out redis-py; }
-# bats test_tags=night
-@test "I1: rlockrun keeps node-redlock out until its job ends" { is_kept_out node-redlock; }
 @test "I1: rlockrun keeps redis-cli out until its job ends" { is_kept_out redis-cli; }
 
 # NAME overstays its lease and releases when rlockrun has the lock: NAME is told
@@ -267,8 +259,4 @@ cannot_be_freed() {
 	[[ $(cli exists "$KEY") == 0 ]]
 }
 
-# bats test_tags=night
-@test "I1: rlockrun that lost its lock can't free redis-py's" { cannot_be_freed redis-py; }
-# bats test_tags=night
-@test "I1: rlockrun that lost its lock can't free node-redlock's" { cannot_be_freed node-redlock; }
 @test "I1: rlockrun that lost its lock can't free redis-cli's" { cannot_be_freed redis-cli; }

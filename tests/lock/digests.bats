@@ -91,26 +91,6 @@ calls() {
 	[[ $(calls evalsha) == 0 && $(calls set) == 1 ]]
 }
 
-@test "a proxy without EVALSHA is served by EVAL, whatever its words" {
-	local words
-	cold_server
-	for words in "ERR unknown command" "ERR Proxy fail to parse command" \
-		"ERR command evalsha not support for your account"; do
-		rules "answer:EVALSHA::-$words"
-		run -0 rl true
-		[[ -z $output ]]
-	done
-	[[ $(grep -c '^answered' proxy/log) == 3 && $(calls set) == 3 && -z $(keys_left) ]]
-}
-
-@test "a server that has another word before NOSCRIPT gets the script" {
-	cold_server
-	rules "answer:EVALSHA::-ERR NOSCRIPT No matching script"
-	run -0 rl true
-	# Asked by digest each time, as it may have the next script.
-	[[ -z $output && $(grep -c '^answered' proxy/log) == 2 && -z $(keys_left) ]]
-}
-
 @test "a user who may use EVAL only is served by EVAL" {
 	own_server
 	cli acl setuser eval on nopass '~*' '&*' +@all -evalsha >/dev/null
