@@ -97,19 +97,11 @@ permits_under_fire() {
 
 # --- access rules ----------------------------------------------------------------------
 
-# The man page's, and what it says to add for locks that several have.
-rules_of_manual() {
-	local page=$ROOT/man/rlockrun-servers.7
-	sed -n '/^ACL SETUSER locker/,/^\.Ed/p' "$page" | grep -o '+[^ ]*'
-	if [[ ${1:-} ]]; then
-		sed -n '/^To acquire counted locks/,/needed/p' "$page" | grep -o '+[a-z]*'
-	fi
-}
-
 @test "B6: the access rules of the man page are enough to wait in the queue" {
 	own_clock
 	stop_clock
-	mapfile -t rules < <(rules_of_manual)
+	mapfile -t rules < <(sed -n '/^ACL SETUSER locker/,/^\.Ed/p' "$ROOT/man/rlockrun-servers.7" |
+		grep -o '+[^ ]*')
 	cli acl setuser locker on '>v' "~$KEY" "~{$KEY}:rlk:*" "${rules[@]}"
 	export RLOCKRUN_REDIS=unix://locker:v@$SUITE_DIR/s
 	holds A

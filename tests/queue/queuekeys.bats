@@ -11,10 +11,7 @@ load ../helpers/queue
 setup_file() { start_suite_server; }
 teardown_file() { stop_suite_server; }
 
-setup() {
-	begin_queue_test
-	I="{$KEY}:rlk:i"
-}
+setup() { begin_queue_test; }
 teardown() { end_test; }
 
 @test "a queue that becomes a list while they wait: they come back to their places" {

@@ -179,6 +179,7 @@ not_identified() {
 warned_of() {
 	local redis=$RLOCKRUN_REDIS
 	on "$2" acl log reset
+	# shellcheck disable=SC2034 # the proxy's server
 	SUITE_DIR=$NODES/2
 	start_proxy proxy until:go:EVAL:1
 	RLOCKRUN_REDIS=${redis/"$NODES/2"/"$PWD/proxy"}
