@@ -69,17 +69,6 @@ calls() {
 	((bytes > 500 && bytes < 2000))
 }
 
-# --- forgotten scripts ------------------------------------------------------------
-
-@test "NOSCRIPT even to EVAL is an error, and no loop" {
-	cold_server
-	rules 'answer:EVAL::-NOSCRIPT No matching script.'
-	run -69 rl touch ran
-	[[ ${#lines[@]} == 1 && $output == *NOSCRIPT* && ! -e ran ]]
-	# Fewer keys are tried, too: each try twice.
-	[[ $(grep '^answered' proxy/log | sort | uniq -c | awk '{ print $1 }' | sort -u) == 2 ]]
-}
-
 # --- servers without EVALSHA ----------------------------------------------------------
 
 @test "a server that does not know EVALSHA is served by EVAL, and asked once" {
