@@ -67,48 +67,6 @@ note() { echo "echo \"$1 \$RLOCKRUN_EVENT\" >>'$LOG'"; }
 	[[ $(events) == 'E acquired,E released' ]]
 }
 
-@test "hook: several in the environment and in a file; 'none' runs no hook" {
-	RLOCKRUN_HOOK="lost=$(note A)"$'\n'"released=$(note B)"$'\n'"$(note more)"$'\n'"acquired=$(note C)" run -0 rl true
-	[[ $(events) == 'C acquired,B released,more released' ]]
-	rm log
-	install -m 600 /dev/stdin conf <<-END
-		hook = failed=$(note A)
-		hook = acquired=$(note B)
-		hook = released=$(note C)
-		[lock $KEY:*]
-		hook = $(note D)
-	END
-	export RLOCKRUN_CONFIG=$PWD/conf
-	run -0 rl true
-	[[ $(events) == 'B acquired,C released' ]]
-	rm log
-	run -0 "$RLOCKRUN" -k "$KEY:a" true
-	[[ $(events) == 'D acquired,D released' ]]
-	rm log
-	run -0 rl --hook none true
-	RLOCKRUN_HOOK=none run -0 rl true
-	[[ ! -e log ]]
-	run -0 "$RLOCKRUN" --show-config -k "$KEY"
-	[[ $(grep -c '^hook = ' <<<"$output") == 3 && $output == *"hook = acquired=echo "*" # $PWD/conf:2"$'\n'* ]]
-	"$RLOCKRUN" --show-config -k "$KEY" | grep '^hook = ' | sed 's/ *# [^#]*$//' | diff - <(grep -m3 '^hook' conf)
-	# Two locks whose sections say otherwise.
-	run -78 "$RLOCKRUN" -k "$KEY" -k "$KEY:a" true
-	[[ $output == *"[lock $KEY:*] sets hook for "* ]]
-}
-
-@test "hook: an option is one hook, whatever its lines begin with" {
-	run -0 --separate-stderr rl --hook $'released=lost=1\nfailed=2\necho "$RLOCKRUN_EVENT $lost $failed" >>ran' true
-	[[ -z $stderr && $(<ran) == "released 1 2" ]]
-}
-
-@test "hook: seventeen are too many" {
-	local hooks=()
-	for _ in {1..17}; do hooks+=(--hook true); done
-	run -64 rl "${hooks[@]}" touch ran
-	[[ $output == "rlockrun: --hook 'true': more than 16 hooks; for example: "*"; try 'rlockrun --help'" && ! -e ran ]]
-	run -0 rl "${hooks[@]:2}" true
-}
-
 @test "hook: busy, and waiting once" {
 	hold
 	run -75 rl -n --hook "$NOTE; echo \"\$RLOCKRUN_HOLDER/\$RLOCKRUN_MESSAGE\" >>text" true
