@@ -306,6 +306,9 @@ test_scripts(struct pipeline *pipeline)
 	is_text(seen.error, "NOSCRIPT No matching script.", "  an error");
 	command.again = AGAIN_NO;
 	send_written(pipeline, &command, BY_DIGEST);
+	deliver(pipeline, "-ERR NOSCRIPT No matching script\r\n", NULL);
+	is_int(seen.again, AGAIN_AS_TEXT, "another word before it");
+	send_written(pipeline, &command, BY_DIGEST);
 	deliver(pipeline, NOSCRIPT, "WRONGPASS");
 	is_int(seen.again, AGAIN_NO, "without access it is not asked again");
 	is_int(seen.kind, REPLY_NO_ACCESS, "  kind");
@@ -350,7 +353,8 @@ test_digests_denied(struct pipeline *pipeline)
 	    "-NOPERM no permissions to run the 'evalsha' command\r\n",
 	    "-ERR unknown command 'EVALSHA', with args beginning with: \r\n",
 	    "-ERR unknown command\r\n", "-ERR Proxy fail to parse command\r\n",
-	    "-ERR handle request, command is not allowed\r\n"};
+	    "-ERR handle request, command is not allowed\r\n",
+	    "-ERR command evalsha not support for your account\r\n"};
 	struct command command = eval();
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
