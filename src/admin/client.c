@@ -157,11 +157,11 @@ client_reaches_helpers(const struct client *client, const char *key)
 /* Access rules may deny the keys beside the lock's own. Then a rlockrun looks
  * like another client. */
 static bool
-look_at_lock(struct client *client, const struct key_names *keys,
-    const struct query_limits *limits, struct look *look)
+look_at_lock(struct client *client, const struct query_limits *limits)
 {
 	enum opts_action action = client->opts->action;
-	enum query_keys count = client_reaches_helpers(client, keys->lock)
+	struct look *look = &client->look;
+	enum query_keys count = client_reaches_helpers(client, look->keys->lock)
 				    ? QUERY_HELPERS
 				    : QUERY_KEY_ONLY;
 	char *why = NULL;
@@ -170,8 +170,7 @@ look_at_lock(struct client *client, const struct key_names *keys,
 	for (;;) {
 		struct request request;
 
-		look->keys = keys;
-		query_look(&request, keys, count, limits);
+		query_look(&request, look->keys, count, limits);
 		found = client_ask(client, &request, query_read_look, look);
 		if (found || count == QUERY_KEY_ONLY ||
 		    client->failure != ENDING_REFUSED ||
@@ -192,8 +191,10 @@ look_at_lock(struct client *client, const struct key_names *keys,
 /* Each holder has a key of its own for the runs that are nested in it, but not
  * one whose lock is kept. Whether it can be read hardly matters. */
 static void
-count_nested(struct client *client, struct look *look)
+count_nested(struct client *client)
 {
+	struct look *look = &client->look;
+
 	for (size_t i = 0; look->whole && i < look->listed; i++) {
 		struct request request;
 		int64_t count = 0;
@@ -211,22 +212,16 @@ count_nested(struct client *client, struct look *look)
 
 int
 client_look(struct client *client, const char *key,
-    const struct query_limits *limits, client_act *act)
+    const struct query_limits *limits)
 {
-	struct look look = {.count = 0};
-	struct key_names keys;
-	int result;
-
-	key_names_init(&keys, key, NULL);
-	if (look_at_lock(client, &keys, limits, &look)) {
-		count_nested(client, &look);
-		result = act(client, &look);
-		query_fini(&look);
-	} else {
-		result = client_report_failure(client);
-	}
-	key_names_fini(&keys);
-	return result;
+	query_fini(&client->look);
+	key_names_fini(&client->keys);
+	key_names_init(&client->keys, key, NULL);
+	client->look.keys = &client->keys;
+	if (!look_at_lock(client, limits))
+		return client_report_failure(client);
+	count_nested(client);
+	return EXITCODE_OK;
 }
 
 void
@@ -275,6 +270,8 @@ client_visit_servers(const struct opts *opts, struct loop *loop,
 			result = one;
 		enquiry_end(&client.enquiry);
 	}
+	query_fini(&client.look);
+	key_names_fini(&client.keys);
 	if (result == EXITCODE_OK && looks && opts->quiet && client.is_held)
 		result = opts->conflict_exit;
 	return result;

@@ -120,14 +120,20 @@ report_free(const struct client *client, const struct look *look)
 	free(why);
 }
 
-static int
-consider_force(struct client *client, const struct look *look)
+int
+force_release(struct client *client)
 {
+	static const struct query_limits limits = {HOLDERS_FORCED,
+	    CLIENT_QUEUE_SHOWN, 1};
 	const struct opts *opts = client->opts;
+	const struct look *look = &client->look;
 	const struct look_holder *only = NULL;
 	struct event event = {.type = EVENT_COUNT};
 	char who[HOLDER_TEXT_MAX];
+	int result = client_look(client, opts->keys[0].key, &limits);
 
+	if (result != EXITCODE_OK)
+		return result;
 	look_describe_holders(look, who, sizeof(who));
 	event.who = who;
 	if (look->listed == 0) {
@@ -150,14 +156,4 @@ consider_force(struct client *client, const struct look *look)
 	}
 	client_emit(client, event);
 	return event.type == EVENT_ENDING ? EXITCODE_NOT_A_LOCK : EXITCODE_BUSY;
-}
-
-int
-force_release(struct client *client)
-{
-	static const struct query_limits limits = {HOLDERS_FORCED,
-	    CLIENT_QUEUE_SHOWN, 1};
-
-	return client_look(client, client->opts->keys[0].key, &limits,
-	    consider_force);
 }

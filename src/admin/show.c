@@ -5,6 +5,7 @@
 #include "admin/lock_row.h"
 #include "admin/look.h"
 #include "admin/notes.h"
+#include "base/exitcode.h"
 #include "base/mem.h"
 
 /* The last runs; of those of --status only the last is shown, but others say
@@ -26,13 +27,21 @@ print_runs(const struct look *look)
 	free(table);
 }
 
-static int
-show(struct client *client, const struct look *look)
+int
+lock_show(struct client *client)
 {
+	static const struct query_limits status = {HOLDERS_SHOWN,
+	    CLIENT_QUEUE_SHOWN, RUNS_SHOWN};
+	static const struct query_limits history = {1, 0, RUNS_SHOWN};
 	const struct opts *opts = client->opts;
+	const struct look *look = &client->look;
 	bool is_history = opts->action == OPTS_HISTORY;
 	bool quiet = opts->quiet && !is_history;
+	int result = client_look(client, opts->keys[0].key,
+	    is_history ? &history : &status);
 
+	if (result != EXITCODE_OK)
+		return result;
 	client->is_held |= look->kind != '\0' && !is_history;
 	if (!quiet && opts->json) {
 		lock_row_print_json(look, client);
@@ -52,16 +61,4 @@ show(struct client *client, const struct look *look)
 					.name = client_name_of(client, look),
 					.why = "no run is recorded"});
 	return client_check_output(client);
-}
-
-int
-lock_show(struct client *client)
-{
-	static const struct query_limits status = {HOLDERS_SHOWN,
-	    CLIENT_QUEUE_SHOWN, RUNS_SHOWN};
-	static const struct query_limits history = {1, 0, RUNS_SHOWN};
-	bool is_history = client->opts->action == OPTS_HISTORY;
-
-	return client_look(client, client->opts->keys[0].key,
-	    is_history ? &history : &status, show);
 }
