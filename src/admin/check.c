@@ -156,7 +156,7 @@ check_names(struct check *check)
  */
 
 static void
-on_check_lock(void *arg, struct look *look)
+on_check_lock(void *arg, const struct look *look)
 {
 	const struct check *check = arg;
 	const struct opts *opts = check->client->opts;

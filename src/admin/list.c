@@ -24,7 +24,7 @@ begin_table(struct list *list)
 }
 
 static void
-on_list_lock(void *arg, struct look *look)
+on_list_lock(void *arg, const struct look *look)
 {
 	struct list *list = arg;
 	struct client *client = list->client;

@@ -10,9 +10,9 @@ enum { SEARCH_SEEN = 4096 };
 /* The owner sets the first members. */
 struct search {
 	struct client *client;
-	/* A lock was found that is held; with --all one that is known. What is
-	 * taken out of the look is not freed after the call. */
-	void (*on_lock)(void *arg, struct look *look);
+	/* A lock was found that is held; with --all one that is known. May ask
+	 * the server, as long as the client has not failed. */
+	void (*on_lock)(void *arg, const struct look *look);
 	/* All locks of a page were found. The exit code: any but EXITCODE_OK
 	 * ends the search. NULL: nothing is to be done. */
 	int (*on_page)(void *arg);
