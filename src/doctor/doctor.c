@@ -32,7 +32,7 @@ examine_server(struct visit *visit)
 		if (visit->scratch != NULL)
 			check_access(visit);
 		check_contact_end(visit);
-		check_replicas(visit);
+		check_fleet_replicas(visit);
 	}
 	free(visit->facts);
 	visit->facts = NULL;
