@@ -183,7 +183,6 @@ check_fleet_sentinels(struct visit *pattern, const struct endpoint *endpoint)
 	struct findings *findings = pattern->findings;
 	struct poll poll = {.master = endpoint->master};
 	size_t before = findings->count;
-	char *facts = NULL;
 
 	for (size_t i = 0; i < endpoint->host_count; i++) {
 		struct visit visit = {.enquiry = pattern->enquiry};
@@ -197,12 +196,11 @@ check_fleet_sentinels(struct visit *pattern, const struct endpoint *endpoint)
 		rows_judge("sentinel quorum", visit.facts, findings);
 		visit_end(&visit);
 	}
-	rows_put_flag(&facts, "agreed", findings->count == before);
-	rows_put(&facts, "replied:%zu\naddress:%s\nnamed:%zu\n", poll.replied,
-	    poll.first, endpoint->host_count);
-	rows_judge("sentinels", facts, findings);
-	rows_judge("sentinels named", facts, findings);
-	free(facts);
+	rows_judge_facts("sentinels", findings,
+	    "agreed:%s\nreplied:%zu\naddress:%s\n",
+	    rows_flag(findings->count == before), poll.replied, poll.first);
+	rows_judge_facts("sentinels named", findings, "named:%zu\n",
+	    endpoint->host_count);
 }
 
 /* --- several servers -------------------------------------------------- */
@@ -250,19 +248,18 @@ judge_pair(struct findings *findings, const struct identity *a,
 {
 	int64_t apart_us = llabs(a->clock.us - b->clock.us);
 	int64_t doubt_us = a->clock.error_us + b->clock.error_us;
-	char one[300], other[300], *facts = NULL;
+	char one[300], other[300], apart[32] = "";
 
 	info_text(a->facts, "server", one, sizeof(one));
 	info_text(b->facts, "server", other, sizeof(other));
-	rows_put(&facts, "a:%s\nb:%s\n", one, other);
-	rows_put_flag(&facts, "enough", info_is(a->facts, "enough", "1"));
-	rows_put_flag(&facts, "same", share(a, b, "run_id"));
-	rows_put_flag(&facts, "together", share(a, b, "address"));
 	if (a->clock.is_known && b->clock.is_known &&
 	    apart_us > CHECK_FAR_US + doubt_us)
-		rows_put(&facts, "apart:%.1f\n", (double)apart_us / 1e6);
-	rows_judge("pair", facts, findings);
-	free(facts);
+		snprintf(apart, sizeof(apart), "%.1f", (double)apart_us / 1e6);
+	rows_judge_facts("pair", findings,
+	    "a:%s\nb:%s\nenough:%s\nsame:%s\ntogether:%s\napart:%s\n", one,
+	    other, rows_flag(info_is(a->facts, "enough", "1")),
+	    rows_flag(share(a, b, "run_id")), rows_flag(share(a, b, "address")),
+	    apart);
 }
 
 void
@@ -277,9 +274,9 @@ check_fleet_servers(struct identity *identities, size_t count,
 	if (all < 2)
 		return;
 	findings->subject = "all servers";
-	rows_put(&facts, "servers:%zu\nspare:%zu\n", all, (all - 1) / 2);
-	rows_put_flag(&facts, "odd", all % 2 != 0);
-	rows_judge("majority", facts, findings);
+	rows_judge_facts("majority", findings,
+	    "servers:%zu\nspare:%zu\nodd:%s\n", all, (all - 1) / 2,
+	    rows_flag(all % 2 != 0));
 	before = findings->count;
 	for (size_t i = 0; i < count; i++) {
 		struct identity *one = &identities[i];
@@ -371,7 +368,7 @@ find_replicas(struct replicas *replicas)
 {
 	const struct visit *primary = replicas->primary;
 	int64_t count = info_number(primary->facts, "connected_slaves");
-	char name[24], line[CLUSTER_LABEL_SIZE + 64], *facts = NULL;
+	char name[24], line[CLUSTER_LABEL_SIZE + 64];
 
 	if (count > REPLICAS_MAX)
 		count = REPLICAS_MAX;
@@ -382,11 +379,9 @@ find_replicas(struct replicas *replicas)
 			&replicas->list[replicas->count].node.at))
 			replicas->count++;
 	}
-	rows_put(&facts, "named:%zu\ncount:%" PRId64 "\n", replicas->count,
-	    count);
 	if ((int64_t)replicas->count < count)
-		rows_judge("replicas", facts, primary->findings);
-	free(facts);
+		rows_judge_facts("replicas", primary->findings,
+		    "named:%zu\ncount:%" PRId64 "\n", replicas->count, count);
 	for (size_t i = 0; i < replicas->count; i++)
 		ask_replica(primary, &replicas->list[i]);
 }
@@ -437,7 +432,6 @@ judge_worth(const struct replicas *replicas, const struct replica *replica)
 	bool by_sentinel = primary->enquiry.endpoint->master != NULL;
 	int wanted = primary->enquiry.opts->lock.replicas;
 	int64_t best = 0;
-	char *facts = NULL;
 
 	if (!info_is(primary->facts, "fails_over", "1") ||
 	    (size_t)wanted >= replicas->count)
@@ -448,13 +442,11 @@ judge_worth(const struct replicas *replicas, const struct replica *replica)
 		if (other->facts != NULL && rank(other, by_sentinel) > best)
 			best = rank(other, by_sentinel);
 	}
-	rows_put(&facts, "wanted:%d\nall:%zu\n", wanted, replicas->count);
-	rows_put_flag(&facts, "unknown", !is_known(primary, &replica->node.at));
-	rows_put_flag(&facts, "passed_over",
-	    wanted > 0 && replica->facts != NULL &&
-		rank(replica, by_sentinel) < best);
-	rows_judge("replica promotion", facts, primary->findings);
-	free(facts);
+	rows_judge_facts("replica promotion", primary->findings,
+	    "wanted:%d\nall:%zu\nunknown:%s\npassed_over:%s\n", wanted,
+	    replicas->count, rows_flag(!is_known(primary, &replica->node.at)),
+	    rows_flag(wanted > 0 && replica->facts != NULL &&
+		      rank(replica, by_sentinel) < best));
 }
 
 /* Its expiry times are those of the primary's clock. */

@@ -107,6 +107,20 @@ rows_judge(const char *about, const char *facts, struct findings *findings)
 	return added;
 }
 
+void
+rows_judge_facts(const char *about, struct findings *findings,
+    const char *format, ...)
+{
+	va_list arguments;
+	char *facts;
+
+	va_start(arguments, format);
+	facts = mem_vprintf(format, arguments);
+	va_end(arguments);
+	rows_judge(about, facts, findings);
+	free(facts);
+}
+
 /* --- what the doctor finds, and what it advises ------------------------- */
 
 #define TRIP                                                          \
