@@ -27,7 +27,6 @@ struct search {
 	 * meanwhile, the second time soon after the first. So only recent keys
 	 * are remembered. */
 	char *seen[SEARCH_SEEN];
-	char *cursor;
 	bool incomplete;
 	bool is_denied; /* a record is: that has been reported */
 	int result;	/* of the servers so far */
