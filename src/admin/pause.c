@@ -32,8 +32,9 @@ struct pause {
  * lock. One more than are permitted is enough to know that there are too many.
  */
 static void
-add_target(struct pause *pause, const char *key, int node)
+add_target(void *arg, const char *key)
 {
+	struct pause *pause = arg;
 	size_t size = (pause->count + 1) * sizeof(struct target *), at = 0;
 	struct target **targets;
 
@@ -48,16 +49,8 @@ add_target(struct pause *pause, const char *key, int node)
 	memmove(&targets[at + 1], &targets[at],
 	    (pause->count++ - at) * sizeof(struct target *));
 	targets[at] = mem_alloc(sizeof(**targets));
-	if (target_init(targets[at], pause->client, key, node) == -1)
+	if (target_init(targets[at], pause->client, key) == -1)
 		pause->is_incomplete = true;
-}
-
-static void
-on_found_key(void *arg, const char *key)
-{
-	struct pause *pause = arg;
-
-	add_target(pause, key, pause->client->enquiry.node);
 }
 
 /* --- asking ------------------------------------------------------------- */
@@ -475,12 +468,12 @@ pause_locks(struct client *client)
 	int result;
 
 	*search = (struct search){.client = client,
-	    .on_key = on_found_key,
+	    .on_key = add_target,
 	    .arg = &pause};
 	result = search_run(search);
 	free(search);
 	for (size_t i = 0; i < opts->key_count; i++)
-		add_target(&pause, opts->keys[i].key, 0);
+		add_target(&pause, opts->keys[i].key);
 	if (result == EXITCODE_OK)
 		result = pause_found(&pause);
 	for (size_t i = 0; i < pause.count; i++) {

@@ -100,18 +100,14 @@ print_holder(const struct look_holder *holder)
 
 /* --- the last run ------------------------------------------------------- */
 
-/* The job has ended by itself, or so it seems. */
-static bool
-is_usual(const struct look_run *run)
-{
-	return *run->reason == '\0' || strcmp(run->reason, "job_ended") == 0;
-}
-
 /* The holder was shown already. */
 static void
 print_last_run(const struct look *look)
 {
 	const struct look_run *run = look->runs;
+	/* The job has ended by itself, or so it seems. */
+	bool is_usual =
+	    *run->reason == '\0' || strcmp(run->reason, "job_ended") == 0;
 	char start[32], end[32], took[32], status[72] = "";
 	struct holder_text words;
 
@@ -128,8 +124,7 @@ print_last_run(const struct look *look)
 	moment_describe_age(run->end_ms - run->start_ms, took, sizeof(took));
 	if (run->status != -1)
 		snprintf(status, sizeof(status), ", status %d%s%s", run->status,
-		    is_usual(run) ? "" : ", ",
-		    is_usual(run) ? "" : run->reason);
+		    is_usual ? "" : ", ", is_usual ? "" : run->reason);
 	print_line("last run:", "%s%s, %s to %s (%s)%s", words.who,
 	    words.process, start, end, took, status);
 }

@@ -19,8 +19,7 @@ target_refuse(struct target *target, enum ending_reason failure,
 }
 
 int
-target_init(struct target *target, const struct client *client, const char *key,
-    int node)
+target_init(struct target *target, const struct client *client, const char *key)
 {
 	const struct opts *opts = client->opts;
 	char token[TOKEN_SIZE];
@@ -28,7 +27,7 @@ target_init(struct target *target, const struct client *client, const char *key,
 	    outer_find(getenv("RLOCKRUN_HELD"), key, token);
 
 	*target = (struct target){.client = client,
-	    .node = node,
+	    .node = client->enquiry.node,
 	    .key = mem_strdup(key)};
 	target->config = (struct lock_config){.key = target->key,
 	    .name = target->key + strlen(opts->prefix),
@@ -135,19 +134,6 @@ read_mark(struct target *target, const struct value *value)
 	return target_lose(target, was_paused);
 }
 
-static bool
-read_left(struct target *target, const struct value *value)
-{
-	struct answer answer;
-
-	if (!answer_read(&answer, ANSWER_TO_RELEASE, value))
-		return false;
-	target->is_queued = false;
-	memcpy(target->head, answer.head, sizeof(target->head));
-	target->state = *target->head != '\0' ? TARGET_NOTIFY : TARGET_OUT;
-	return true;
-}
-
 /* No table of functions, whose addresses the loader would have to adjust at the
  * start of each run. */
 void
@@ -194,6 +180,7 @@ bool
 target_read(void *arg, const struct value *value)
 {
 	struct target *target = arg;
+	struct answer answer;
 
 	switch (target->state) {
 	case TARGET_LOOK:
@@ -203,7 +190,13 @@ target_read(void *arg, const struct value *value)
 	case TARGET_MARK:
 		return read_mark(target, value);
 	case TARGET_LEAVE:
-		return read_left(target, value);
+		if (!answer_read(&answer, ANSWER_TO_RELEASE, value))
+			return false;
+		target->is_queued = false;
+		memcpy(target->head, answer.head, sizeof(target->head));
+		target->state =
+		    *target->head != '\0' ? TARGET_NOTIFY : TARGET_OUT;
+		return true;
 	case TARGET_NOTIFY:
 		target->state = TARGET_OUT;
 		return true;

@@ -54,11 +54,11 @@ struct target {
 	char head[WAITER_SIZE];	    /* to be notified, or empty */
 };
 
-/* Copies the key, which has the prefix. 0, or -1 with errno (no randomness, no
- * memory); target_fini is due in any case. What would never be
- * granted is OUT at once. */
+/* A lock of the node that is visited. Copies the key, which has the prefix. 0,
+ * or -1 with errno (no randomness, no memory); target_fini is due in any case.
+ * What would never be granted is OUT at once. */
 int target_init(struct target *target, const struct client *client,
-    const char *key, int node);
+    const char *key);
 void target_fini(struct target *target);
 
 /* The lock cannot be paused, for that reason. */

@@ -118,7 +118,7 @@ findings_print_new(struct findings *findings)
 }
 
 static void
-print_as_text(const struct findings *findings)
+print_counts(const struct findings *findings)
 {
 	static const int counted[] = {FINDING_ERROR, FINDING_WARNING,
 	    FINDING_NOTE};
@@ -187,5 +187,5 @@ findings_print_end(const struct findings *findings, int status)
 	if (findings->is_json)
 		print_as_json(findings, status);
 	else
-		print_as_text(findings);
+		print_counts(findings);
 }
