@@ -83,10 +83,8 @@ client_ask(struct client *client, struct request *request, query_read *read,
 		    clock_now() + backoff_ms >= give_up_at)
 			break;
 		if (!reported && clock_now() >= began_at + TROUBLE_MIN_MS) {
-			client_emit(client,
-			    (struct event){.type = EVENT_NO_REPLY,
-				.minor = true,
-				.why = client->error});
+			CLIENT_EMIT(client, .type = EVENT_NO_REPLY,
+			    .minor = true, .why = client->error);
 			reported = true;
 		}
 		way_drop(enquiry->server);
@@ -94,18 +92,12 @@ client_ask(struct client *client, struct request *request, query_read *read,
 		backoff_ms = clock_min(backoff_ms * 2, BACKOFF_MAX_MS);
 	}
 	if (reported && client->failure == ENDING_NONE)
-		client_emit(client, (struct event){.type = EVENT_REPLIED});
+		CLIENT_EMIT(client, .type = EVENT_REPLIED);
 	request_fini(request);
 	return client->failure == ENDING_NONE;
 }
 
 /* --- what is printed ------------------------------------------------------ */
-
-void
-client_emit(const struct client *client, struct event event)
-{
-	events_emit(client->events, &event);
-}
 
 int
 client_end(const struct client *client, enum ending_reason reason,
@@ -113,11 +105,8 @@ client_end(const struct client *client, enum ending_reason reason,
 {
 	int status = event_rows[reason].status;
 
-	client_emit(client, (struct event){.type = EVENT_ENDING,
-				.ending = reason,
-				.who = who,
-				.why = why,
-				.status = status});
+	CLIENT_EMIT(client, .type = EVENT_ENDING, .ending = reason, .who = who,
+	    .why = why, .status = status);
 	return status;
 }
 
@@ -141,8 +130,8 @@ client_check_output(struct client *client)
 	client_note_output(client);
 	if (client->output_error == 0)
 		return EXITCODE_OK;
-	client_emit(client, (struct event){.type = EVENT_NO_OUTPUT,
-				.why = strerror(client->output_error)});
+	CLIENT_EMIT(client, .type = EVENT_NO_OUTPUT,
+	    .why = strerror(client->output_error));
 	return EXITCODE_RESOURCE;
 }
 
@@ -182,8 +171,7 @@ look_at_lock(struct client *client, const struct query_limits *limits)
 	}
 	look->whole = count == QUERY_HELPERS;
 	if (found && why != NULL)
-		client_emit(client,
-		    (struct event){.type = EVENT_NOT_SHOWN, .why = why});
+		CLIENT_EMIT(client, .type = EVENT_NOT_SHOWN, .why = why);
 	free(why);
 	return found;
 }
@@ -233,9 +221,8 @@ client_report_problem(const struct client *client, const struct look *look,
 	reply_describe(why, sizeof(why),
 	    problem->is_denied ? "not permitted to read" : "damaged:",
 	    problem->key, problem->error);
-	client_emit(client, (struct event){.type = EVENT_NOT_SHOWN,
-				.name = client_name_of(client, look),
-				.why = why});
+	CLIENT_EMIT(client, .type = EVENT_NOT_SHOWN,
+	    .name = client_name_of(client, look), .why = why);
 }
 
 const char *

@@ -55,7 +55,9 @@ void client_forget_failure(struct client *client);
 /* Emits the failure, and returns its exit code. */
 int client_report_failure(const struct client *client);
 
-void client_emit(const struct client *client, struct event event);
+/* The members of a struct event. */
+#define CLIENT_EMIT(client, ...) \
+	events_emit((client)->events, &(struct event){__VA_ARGS__})
 /* The end with that reason. Returns its exit code. */
 int client_end(const struct client *client, enum ending_reason reason,
     const char *who, const char *why);

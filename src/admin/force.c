@@ -45,10 +45,9 @@ force_holders(struct client *client, const struct look *look,
 		request_ring(&request, look->keys, &forced.head, 1);
 		if (request.argc > 0 &&
 		    !client_ask(client, &request, NULL, NULL))
-			client_emit(client,
-			    (struct event){.type = EVENT_NOT_WOKEN,
-				.name = client_name_of(client, look),
-				.why = client->error});
+			CLIENT_EMIT(client, .type = EVENT_NOT_WOKEN,
+			    .name = client_name_of(client, look),
+			    .why = client->error);
 	}
 	return forced.freed;
 }
@@ -64,17 +63,16 @@ force(struct client *client, const struct look *look,
 	if (freed == -1)
 		return client_report_failure(client);
 	if (freed == 0) {
-		client_emit(client, (struct event){.type = EVENT_FORCE_LATE});
+		CLIENT_EMIT(client, .type = EVENT_FORCE_LATE);
 		return EXITCODE_BUSY;
 	}
 	if (only != NULL)
 		holder_text_format(&only->who, who, sizeof(who));
 	else
 		look_describe_holders(look, who, sizeof(who));
-	client_emit(client, (struct event){.type = EVENT_FORCED, .who = who});
+	CLIENT_EMIT(client, .type = EVENT_FORCED, .who = who);
 	if (only == NULL && others > 0)
-		client_emit(client,
-		    (struct event){.type = EVENT_FORCE_AGAIN, .count = others});
+		CLIENT_EMIT(client, .type = EVENT_FORCE_AGAIN, .count = others);
 	return EXITCODE_OK;
 }
 
@@ -119,8 +117,7 @@ report_free(const struct client *client, const struct look *look)
 			      unknown, *unknown != '\0' ? "; " : "",
 			      strchr(name, '\'') == NULL ? name : "GLOB");
 
-	client_emit(client,
-	    (struct event){.type = EVENT_FORCE_FREE, .why = why});
+	CLIENT_EMIT(client, .type = EVENT_FORCE_FREE, .why = why);
 	free(why);
 }
 
@@ -158,7 +155,7 @@ force_release(struct client *client)
 	} else {
 		return force(client, look, only);
 	}
-	client_emit(client, event);
+	events_emit(client->events, &event);
 	return event.type == EVENT_ENDING ? EXITCODE_NOT_A_LOCK : EXITCODE_BUSY;
 }
 
@@ -191,8 +188,8 @@ on_resume_lock(void *arg, const struct look *look)
 		return;
 	resume->any = true;
 	lock_row_print_act(client, "resumed", look->keys->lock, true, -1);
-	client_emit(client, (struct event){.type = EVENT_RESUMED,
-				.name = client_name_of(client, look)});
+	CLIENT_EMIT(client, .type = EVENT_RESUMED,
+	    .name = client_name_of(client, look));
 }
 
 int
@@ -206,8 +203,8 @@ resume_locks(struct client *client)
 	    .arg = resume};
 	result = search_run(&resume->search);
 	if (result == EXITCODE_OK && !resume->any)
-		client_emit(client, (struct event){.type = EVENT_NONE_RESUMED,
-					.name = client->opts->glob});
+		CLIENT_EMIT(client, .type = EVENT_NONE_RESUMED,
+		    .name = client->opts->glob);
 	if (result == EXITCODE_OK)
 		result = client_check_output(client);
 	free(resume);

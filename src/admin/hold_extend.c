@@ -62,8 +62,8 @@ extend(struct client *client, const struct key_names *keys, const char *token,
 			client_ask(client, &request, NULL, NULL);
 		}
 	}
-	client_emit(client, (struct event){.type = EVENT_HELD,
-				.ms = left_ms < ms ? ms : left_ms});
+	CLIENT_EMIT(client, .type = EVENT_HELD,
+	    .ms = left_ms < ms ? ms : left_ms);
 	return EXITCODE_OK;
 }
 
@@ -89,7 +89,6 @@ hold_extend(struct client *client)
 		holder->who.state == HOLDER_FOREIGN))
 		return extend(client, look->keys, holder->token,
 		    holder->who.left_ms);
-	client_emit(client,
-	    (struct event){.type = EVENT_NOT_EXTENDED, .who = who});
+	CLIENT_EMIT(client, .type = EVENT_NOT_EXTENDED, .who = who);
 	return EXITCODE_BUSY;
 }

@@ -131,11 +131,9 @@ list_show(struct client *client)
 	/* Not to stdout: scripts read the table. */
 	if (result == EXITCODE_OK && !client->opts->json &&
 	    !client->opts->quiet)
-		client_emit(client,
-		    (struct event){.type = list->count > 0 ? EVENT_LISTED
-							   : EVENT_NONE_LISTED,
-			.count = (int64_t)list->count,
-			.server = list->place});
+		CLIENT_EMIT(client,
+		    .type = list->count > 0 ? EVENT_LISTED : EVENT_NONE_LISTED,
+		    .count = (int64_t)list->count, .server = list->place);
 	free(list);
 	return result;
 }

@@ -252,10 +252,8 @@ report_holders(struct pause *pause)
 			strcmp(holder->pid, former->pid) == 0))
 			continue;
 		target->reported = *holder;
-		client_emit(pause->client,
-		    (struct event){.type = EVENT_PAUSE_WAITS,
-			.name = target->config.name,
-			.holder = holder});
+		CLIENT_EMIT(pause->client, .type = EVENT_PAUSE_WAITS,
+		    .name = target->config.name, .holder = holder);
 	}
 }
 
@@ -368,7 +366,7 @@ report_target(struct client *client, const struct target *target)
 		event.ending = target->failure;
 		event.status = event_rows[target->failure].status;
 	}
-	client_emit(client, event);
+	events_emit(client->events, &event);
 	return target->until > 0   ? EXITCODE_OK
 	       : event.status != 0 ? event.status
 				   : EXITCODE_BUSY;
@@ -392,14 +390,13 @@ report_all(struct pause *pause)
 	look_describe_place(client, client->endpoint->label, place,
 	    sizeof(place));
 	if (count > 0)
-		client_emit(client, (struct event){.type = EVENT_PAUSES_SET,
-					.count = count,
-					.why = is_pattern(client->opts->glob)
-						   ? "locks that never ran are "
-						     "not covered unless -k "
-						     "names them"
-						   : NULL,
-					.server = place});
+		CLIENT_EMIT(client, .type = EVENT_PAUSES_SET, .count = count,
+		    .why = is_pattern(client->opts->glob)
+			       ? "locks that never ran are "
+				 "not covered unless -k "
+				 "names them"
+			       : NULL,
+		    .server = place);
 	return result;
 }
 
@@ -450,7 +447,7 @@ pause_found(struct pause *pause)
 		mistake.why = "no such lock is known; if it has never run, "
 			      "name it with -k, too";
 	if (mistake.why != NULL) {
-		client_emit(pause->client, mistake);
+		events_emit(pause->client->events, &mistake);
 		return EXITCODE_USAGE;
 	}
 	if (pause->is_incomplete)

@@ -115,9 +115,8 @@ has_slot_moved(struct search_item *item, const struct question *question)
 	if (redirect == CLUSTER_NONE && strncmp(error, "TRYAGAIN", 8) != 0)
 		return false;
 	if (!seen_lately(search, item->key))
-		client_emit(client,
-		    (struct event){.type = EVENT_SLOT_MOVING,
-			.name = item->key + strlen(client->opts->prefix)});
+		CLIENT_EMIT(client, .type = EVENT_SLOT_MOVING,
+		    .name = item->key + strlen(client->opts->prefix));
 	search->incomplete = true;
 	return true;
 }
@@ -297,17 +296,13 @@ search_run(struct search *search)
 {
 	struct client *client = search->client;
 
-	search->incomplete = false;
-	search->result = EXITCODE_OK;
 	if (!client->endpoint->cluster || search_nodes(client))
 		enquiry_visit_nodes(&client->enquiry, search_server, search);
 	else
 		search->result = client_report_failure(client);
 	if (search->result == EXITCODE_OK && search->incomplete)
 		search->result = EXITCODE_UNAVAILABLE;
-	for (size_t i = 0; i < SEARCH_SEEN; i++) {
+	for (size_t i = 0; i < SEARCH_SEEN; i++)
 		free(search->seen[i]);
-		search->seen[i] = NULL;
-	}
 	return search->result;
 }

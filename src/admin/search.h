@@ -32,7 +32,7 @@ struct search {
 	int result;	/* of the servers so far */
 };
 
-/* The exit code; the reason is reported. May be repeated. */
+/* The exit code; the reason is reported. */
 int search_run(struct search *search);
 
 /* The key that has this helper, to be freed: key_helper the other way round.

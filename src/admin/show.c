@@ -241,8 +241,8 @@ lock_show(struct client *client)
 		if (!quiet && !opts->json)
 			client_report_problem(client, look, &look->problems[i]);
 	if (is_history && look->run_count == 0 && !opts->json)
-		client_emit(client, (struct event){.type = EVENT_NOT_SHOWN,
-					.name = client_name_of(client, look),
-					.why = "no run is recorded"});
+		CLIENT_EMIT(client, .type = EVENT_NOT_SHOWN,
+		    .name = client_name_of(client, look),
+		    .why = "no run is recorded");
 	return client_check_output(client);
 }
