@@ -20,7 +20,7 @@ void
 check_fleet_slots(struct visit *visit)
 {
 	const struct question *question = visit_ask_one(visit, "CLUSTER|INFO");
-	int64_t assigned, missing, failing, suspected;
+	int64_t assigned, failing, suspected;
 	const char *info;
 	char *facts = NULL;
 
@@ -30,7 +30,6 @@ check_fleet_slots(struct visit *visit)
 	assigned = info_number(info, "cluster_slots_assigned");
 	failing = info_number(info, "cluster_slots_fail");
 	suspected = info_number(info, "cluster_slots_pfail");
-	missing = assigned < 0 ? 0 : CLUSTER_SLOTS - assigned;
 	failing = failing < 0 ? 0 : failing;
 	suspected = suspected < 0 ? 0 : suspected;
 	if (info == NULL)
@@ -38,9 +37,10 @@ check_fleet_slots(struct visit *visit)
 		    "+cluster|info");
 	else
 		rows_put(&facts, "%s\n", info);
-	rows_put(&facts, "missing:%" PRId64 "\nfailing:%" PRId64 "\n", missing,
-	    failing);
-	rows_put(&facts, "silent:%" PRId64 "\n", failing + suspected);
+	rows_put(&facts,
+	    "missing:%" PRId64 "\nfailing:%" PRId64 "\nsilent:%" PRId64 "\n",
+	    assigned < 0 ? 0 : CLUSTER_SLOTS - assigned, failing,
+	    failing + suspected);
 	rows_judge("slots", facts, visit->findings);
 	free(facts);
 }
