@@ -102,9 +102,8 @@ struct library {
  * TLS_ERROR_MAX bytes. */
 int tls_library_fill(struct library *lib, char *error);
 
-/* To be called before OpenSSL allocates anything. Returns options for
- * OPENSSL_init_crypto(3), beside others. */
-uint64_t tls_library_prepare(void);
+/* For OPENSSL_init_crypto(3), beside others. */
+extern const uint64_t tls_library_options;
 
 /* What openssl.cnf does not say. */
 void tls_library_set_policy(const struct library *lib, SSL_CTX *ctx);

@@ -2,11 +2,7 @@
  * it knows where the certificates are. */
 #include "redis/tls/tls_context.h"
 
-uint64_t
-tls_library_prepare(void)
-{
-	return 0;
-}
+const uint64_t tls_library_options = 0;
 
 void
 tls_library_set_policy(const struct library *lib, SSL_CTX *ctx)
