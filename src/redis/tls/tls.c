@@ -402,12 +402,6 @@ tls_context_free(struct tls_context *context)
 	free(context);
 }
 
-bool
-tls_context_may_block(const struct tls_context *context)
-{
-	return has_files(context) && !context->reread.enabled;
-}
-
 /* openssl.cnf must be read where it has the policy of the system. But the
  * kernel frees all at exit, and no error string of libcrypto is needed: the
  * last error of a connection that failed is always one of libssl. Nor are the
@@ -446,6 +440,12 @@ on_first_turn(void *arg)
 void
 tls_context_begin(struct tls_context *context, struct loop *loop)
 {
+	bool may_block = has_files(context) && !context->reread.enabled;
+
+	if (loop == NULL || may_block) {
+		tls_context_load(context);
+		return;
+	}
 	context->timer =
 	    (struct loop_timer){.on_due = on_first_turn, .arg = context};
 	loop_timer_set(loop, &context->timer, clock_now());

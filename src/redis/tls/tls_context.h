@@ -138,6 +138,9 @@ struct tls_context {
 	char names[TLS_NAMES_MAX];
 };
 
+/* Before a session is made, which may be faster than the loop. */
+void tls_context_load(struct tls_context *context);
+
 /* Whether verification failed because the certificate is for another host. */
 bool tls_names_mismatch(long result);
 
