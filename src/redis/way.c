@@ -106,7 +106,7 @@ way_free(struct way *way)
 		return;
 	way_close(way);
 	pipeline_fini(&way->pipeline);
-	handshake_fini(&way->handshake);
+	secret_free(way->handshake.password);
 	if (way->place != NULL && way->kind->end != NULL)
 		way->kind->end(way->place);
 	free(way);

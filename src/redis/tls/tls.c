@@ -279,7 +279,8 @@ make_ctx(struct tls_context *context, SSL_CTX **made, char *error)
 		lib->SSL_CTX_ctrl(ctx, SSL_CTRL_SET_MIN_PROTO_VERSION,
 		    TLS1_2_VERSION, NULL);
 	context->beyond_tls12 = minimum > TLS1_2_VERSION;
-	tls_library_set_policy(lib, ctx);
+	if (tls_library_level >= 0)
+		lib->SSL_CTX_set_security_level(ctx, tls_library_level);
 	lib->SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
 	lib->SSL_CTX_set_cert_verify_callback(ctx, verify, context);
 	lib->SSL_CTX_set_default_passwd_cb(ctx, no_passphrase);

@@ -27,6 +27,7 @@
 	DO(SSL_CTX_new)                        \
 	DO(SSL_CTX_free)                       \
 	DO(SSL_CTX_ctrl)                       \
+	DO(SSL_CTX_set_security_level)         \
 	DO(SSL_CTX_set_verify)                 \
 	DO(SSL_CTX_set_cert_verify_callback)   \
 	DO(SSL_CTX_set_default_passwd_cb)      \
@@ -105,8 +106,8 @@ int tls_library_fill(struct library *lib, char *error);
 /* For OPENSSL_init_crypto(3), beside others. */
 extern const uint64_t tls_library_options;
 
-/* What openssl.cnf does not say. */
-void tls_library_set_policy(const struct library *lib, SSL_CTX *ctx);
+/* For SSL_CTX_set_security_level(3); -1: as openssl.cnf has it. */
+extern const int tls_library_level;
 
 /* The certificate authorities of the system: those in its folder, where OpenSSL
  * looks for one when it needs it. 0, or 1 if there are none, in no file either.

@@ -3,13 +3,7 @@
 #include "redis/tls/tls_context.h"
 
 const uint64_t tls_library_options = 0;
-
-void
-tls_library_set_policy(const struct library *lib, SSL_CTX *ctx)
-{
-	(void)lib;
-	(void)ctx;
-}
+const int tls_library_level = -1;
 
 int
 tls_library_trust_folder(const struct library *lib, SSL_CTX *ctx, char *error)
