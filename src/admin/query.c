@@ -11,7 +11,6 @@
 #include "lock/claim.h"
 #include "lock/limit.h"
 #include "lock/record.h"
-#include "redis/cursor.h"
 #include "redis/reply.h"
 
 enum { HOLDER_VALUES = 5 }; /* of look.lua, for each */

@@ -3,7 +3,7 @@
 #include "lock/answer.h"
 
 #include "lines.h"
-#include "redis/cursor.h"
+#include "redis/value.h"
 
 #define MAX_NUMBER "9223372036854775807"
 #define MAX ":" MAX_NUMBER "\r\n"

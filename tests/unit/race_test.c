@@ -102,7 +102,7 @@ has_won(const struct resolve_address *address)
 	       getpeername(winner.fd.fd, (struct sockaddr *)&peer, &length) ==
 		   0 &&
 	       memcmp(&peer, &address->addr, sizeof(peer)) == 0 &&
-	       memcmp(&race_address(&race)->addr, &address->addr,
+	       memcmp(&race.lanes[race.won].address.addr, &address->addr,
 		   sizeof(peer)) == 0;
 }
 
