@@ -10,6 +10,7 @@
 #include "base/descriptors.h"
 #include "base/dice.h"
 #include "base/mem.h"
+#include "base/secret.h"
 #include "lock/redlock.h"
 
 /* Servers may be silent so long before the locks are released unconfirmed. */
@@ -401,6 +402,8 @@ turn(struct run *run)
 		events_emit(run->events,
 		    &(struct event){.type = EVENT_DELAYED, .ms = splay_ms});
 	}
+	/* While locks are set up, the dynamic linker saves vector registers. */
+	secret_wipe_stack();
 	do
 		step(run);
 	while (run->state < RUN_DONE && loop_turn(run->loop) == 0);
