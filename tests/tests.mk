@@ -26,7 +26,7 @@ UNIT := $(UNIT_SRC:%.c=$(B)/%)
 TARGETS ?= *
 FUZZ := $(patsubst %.c,$(B)/%,$(wildcard $(TARGETS:%=tests/fuzz/fuzz_%.c)))
 BENCH := $(B)/bench/pair $(B)/bench/stamp
-HELPERS := $(B)/helpers/ask $(B)/helpers/job
+HELPERS := $(B)/helpers/job
 
 # In place of these, a lock is moved by a script: tests/unit/scripted.h.
 SCRIPTED := $(patsubst %,$(B)/tests/unit/%_test,acquire errors lease lock release \
