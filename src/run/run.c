@@ -402,7 +402,8 @@ turn(struct run *run)
 		events_emit(run->events,
 		    &(struct event){.type = EVENT_DELAYED, .ms = splay_ms});
 	}
-	/* While locks are set up, the dynamic linker saves vector registers. */
+	/* The C library binds functions of its own at their first call, some as
+	 * the command is found: the linker saves vector registers for it. */
 	secret_wipe_stack();
 	do
 		step(run);
