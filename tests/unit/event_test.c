@@ -507,7 +507,7 @@ test_first_silence(void)
 	    .facts = &facts,
 	    .loop = &loop,
 	    .state = RUN_ACQUIRE,
-	    .limits.wait_until = 1,
+	    .until = 1,
 	    .set = {.about = &lock, .error = ""}};
 
 	observer_look(&run);
@@ -609,7 +609,7 @@ test_changes(void)
 		    .facts = &facts,
 		    .loop = &loop,
 		    .state = RUN_ACQUIRE,
-		    .limits.wait_until = 1,
+		    .until = 1,
 		    .set = {.about = &lock,
 			.state = LOCK_ACQUIRING,
 			.answered = true}};
