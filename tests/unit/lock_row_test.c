@@ -7,7 +7,7 @@
 	.left_ms = 19500, .listed = 1, .holders = (struct look_holder[]) \
 	{                                                                \
 		{                                                        \
-			.token = (char *)"t", .token_is_whole = true,    \
+			.token = "t", .token_is_whole = true,            \
 			.command = (char *)"sh",                         \
 			.who = {.state = (how),                          \
 				.host = "web-1",                         \
