@@ -12,7 +12,6 @@
 #include "lock/claim.h"
 #include "lock/request.h"
 #include "options/opts.h"
-#include "run/ending.h"
 #include "run/events.h"
 
 enum { CLIENT_QUEUE_SHOWN = 1000 }; /* waiters */

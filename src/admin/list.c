@@ -14,12 +14,12 @@
 #include "admin/lock_row.h"
 #include "admin/look.h"
 #include "admin/search.h"
+#include "base/descriptors.h"
 #include "base/escape.h"
 #include "base/exitcode.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/moment.h"
-#include "base/poll.h"
 #include "base/table.h"
 #include "job/signals.h"
 
@@ -170,7 +170,7 @@ set_terminal(struct view *view, const struct termios *modes, const char *text)
 
 	view->is_open = modes != &view->former;
 	return tcsetattr(STDOUT_FILENO, TCSANOW, modes) == 0 &&
-	       (poll_wait(&out, 1, WRITE_MS) != 1 ||
+	       (descriptors_poll(&out, 1, WRITE_MS) != 1 ||
 		   write(STDOUT_FILENO, text, strlen(text)) != -1);
 }
 
@@ -213,7 +213,7 @@ keep_terminal(struct view *view, pid_t child)
 
 	for (;;) {
 		if (!signals_next(&view->signals, &info)) {
-			poll_wait(polled, 2, -1);
+			descriptors_poll(polled, 2, -1);
 			if (polled[1].revents & (POLLHUP | POLLERR))
 				view->client->output_error = EIO;
 			else if (polled[1].revents == 0 ||
