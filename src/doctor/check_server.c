@@ -453,7 +453,7 @@ check_server_ask(struct visit *visit)
 		    questions[0].error != NULL ? questions[0].error
 					       : "its reply is no text",
 		    "+info");
-	rows_put(facts, "see_info:" VISIT_SEE "\nsee_config:" VISIT_SEE "\n");
+	rows_put(facts, "see_info:" ROWS_SEE "\nsee_config:" ROWS_SEE "\n");
 	own = &questions[ASKED - 1];
 	value_count(own->value, &count);
 	for (size_t i = count == OWN_COMMANDS ? count : 0; i-- > 0;)
