@@ -73,7 +73,7 @@ keep() {
 
 @test "on a terminal the token stands alone on its line" {
 	hold
-	start "$HELPERS/on-pty" screen -- "$RLOCKRUN" -k "$KEY" --hold 1h
+	start env TERM=xterm "$HELPERS/on-pty" screen -- "$RLOCKRUN" -k "$KEY" --hold 1h
 	wait_until grep -q 'waiting' screen
 	touch "done"
 	exits_with 0 "$PID"
