@@ -5,7 +5,6 @@
 
 #include "admin/lock_row.h"
 #include "admin/look.h"
-#include "admin/notes.h"
 #include "admin/query.h"
 #include "base/duration.h"
 #include "base/num.h"
@@ -119,7 +118,7 @@ check_notes(const struct look *look)
 		require(i == 0 || look->notes[i - 1].at_ms >= note->at_ms);
 		check_number(note->by_fence);
 	}
-	notes_print(look);
+	look_print_notes(look);
 }
 
 static void
