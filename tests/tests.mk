@@ -281,7 +281,7 @@ soak: ## runs of all kinds, and nothing grows (HOURS=1 SEED= SAMPLES=1)
 soak-selftest: ## what a soak must find is found
 	@LEAKY=1 BATS_TEST_TIMEOUT=900 $(MAKE) -s check TAGS=all TESTS=tests/soak/soak.bats
 
-model: ## check the model of the guard (spin; QUICK=1)
+model: ## check the models of queue and guard (spin; QUICK=1)
 	@packaging/deps.sh model
 	@tests/model/run build/model
 
