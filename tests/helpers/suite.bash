@@ -154,10 +154,3 @@ catch_up() {
 	cli echo "$mark" >/dev/null
 	wait_until grep -q "$mark" "$MONITOR"
 }
-
-# Milliseconds of a monotonic clock.
-now_ms() {
-	local up
-	read -r up _ </proc/uptime
-	echo "$((10#${up/./} * 10))"
-}
