@@ -16,7 +16,6 @@
 
 #include "base/dice.h"
 #include "lock/contact.h"
-#include "lock/release.h"
 #include "redis/reply.h"
 #include "redis/way.h"
 

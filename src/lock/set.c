@@ -17,8 +17,6 @@
 #include "base/escape.h"
 #include "base/exitcode.h"
 #include "base/log.h"
-#include "lock/lease.h"
-#include "lock/release.h"
 #include "redis/way.h"
 
 /* --- set-up ----------------------------------------------------------- */
