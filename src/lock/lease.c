@@ -198,15 +198,7 @@ lease_renewal_at(const struct lock *lock)
 							    : CLOCK_NEVER;
 }
 
-void
-lease_renew_at(struct lock *lock, int64_t at)
-{
-	if (lease_renewal_at(lock) != CLOCK_NEVER)
-		lock_due_at(lock, at);
-}
-
-/* --- orders --------------------------------------------------------------
- */
+/* --- orders -------------------------------------------------------------- */
 
 /* Whether the holder is to stop, for --replaceable: the first waiter has said
  * so in :i, which is looked at from time to time. */
@@ -250,24 +242,18 @@ on_order_due(void *arg)
 	loop_timer_set(lock->loop, &lock->order.timer, clock_now() + LOOK_MS);
 }
 
+/* --- begin --------------------------------------------------------------- */
+
 /* The outer run obeys for those that are nested in it. */
-static void
-look_for_orders(struct lock *lock)
-{
-	if (!lock->config->replaceable || lock->claim.outer != NULL)
-		return;
-	lock->order.timer =
-	    (struct loop_timer){.on_due = on_order_due, .arg = lock};
-	loop_timer_set(lock->loop, &lock->order.timer, clock_now() + LOOK_MS);
-}
-
-/* --- begin ---------------------------------------------------------------
- */
-
 void
 lease_begin(struct lock *lock, int64_t sent_at)
 {
-	look_for_orders(lock);
+	if (lock->config->replaceable && lock->claim.outer == NULL) {
+		lock->order.timer =
+		    (struct loop_timer){.on_due = on_order_due, .arg = lock};
+		loop_timer_set(lock->loop, &lock->order.timer,
+		    clock_now() + LOOK_MS);
+	}
 	lock->lease.acquired_at = lock->lease.known_at = sent_at;
 	lease_prove(lock, sent_at);
 	renew_after(lock, sent_at,

@@ -300,9 +300,6 @@ int64_t lease_valid_until(int64_t sent_at, int64_t ttl_ms);
  * tried again since the last one failed, and in other states. */
 int64_t lease_renewal_at(const struct lock *lock);
 
-/* Moves it, unless that is CLOCK_NEVER. */
-void lease_renew_at(struct lock *lock, int64_t at);
-
 /* RELEASED -> RELEASING -> RELEASED: records that the run ended this way, where
  * the release has recorded nothing. */
 void release_correct(struct lock *lock, const struct request_run *run);
@@ -315,7 +312,7 @@ void release_lost(struct lock *lock);
  * connected to though it had the lock, or it cannot send an earlier reply. */
 bool release_is_unsent(const struct lock *lock);
 
-/* --- the machine: for acquire, lease and release alone ------------------- */
+/* --- the machine: for its parts and for sets alone ------- */
 
 /* What has happened. */
 struct lock_news {
