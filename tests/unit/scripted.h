@@ -57,9 +57,7 @@
 #include <stdlib.h>
 
 #include "lock/answer.h"
-#include "lock/lease.h"
 #include "lock/lock.h"
-#include "lock/release.h"
 #include "lock/script.h"
 #include "redis/way.h"
 #include "tap.h"
