@@ -84,13 +84,13 @@ refuse_long(struct settings *settings, const char *word)
 	char *list = nearest_list(name + strlen("--"), &count, &id);
 
 	if (count > 1)
-		settings_refuse(settings, id, "ambiguous option %s (%s)", name,
+		settings_fail(settings, id, "ambiguous option %s (%s)", name,
 		    list);
 	else if (count == 1)
-		settings_refuse(settings, id,
+		settings_fail(settings, id,
 		    "unknown option %s (did you mean %s?)", name, list);
 	else
-		settings_refuse(settings, id, "unknown option %s", name);
+		settings_fail(settings, id, "unknown option %s", name);
 	free(list);
 	free(name);
 }
@@ -104,13 +104,12 @@ refuse_option(struct settings *settings, bool unknown, const char *word)
 	if (optopt == 0) {
 		refuse_long(settings, word);
 	} else if (optopt >= LONG_OPTION) {
-		settings_refuse(settings, id_of(optopt), "--%s %s argument",
+		settings_fail(settings, id_of(optopt), "--%s %s argument",
 		    opts_table[id_of(optopt)].longs[0], verb);
 	} else if (unknown) {
-		settings_refuse(settings, OPT_KEY, "unknown option -%c",
-		    optopt);
+		settings_fail(settings, OPT_KEY, "unknown option -%c", optopt);
 	} else {
-		settings_refuse(settings, id_of(optopt), "-%c %s argument",
+		settings_fail(settings, id_of(optopt), "-%c %s argument",
 		    optopt, verb);
 	}
 }
@@ -158,10 +157,10 @@ refuse_bundle(struct settings *settings, int given, const char *word)
 	const char *meant = nearest_name(name + strlen("-"), false, &id);
 
 	if (meant != NULL && strcmp(meant, name + strlen("-")) == 0)
-		settings_refuse(settings, id,
+		settings_fail(settings, id,
 		    "unknown option %s (did you mean --%s?)", name, meant);
 	else
-		settings_refuse(settings, id_of(given),
+		settings_fail(settings, id_of(given),
 		    "-%c cannot be combined with other letters", given);
 	free(name);
 }
@@ -181,7 +180,7 @@ add_glob(struct settings *settings, char **argv)
 	/* An argument that may be left out is never the next word. */
 	if (strncmp(before, "--wat", strlen("--wat")) == 0 &&
 	    strchr(before, '=') == NULL && duration_parse(word, &ms) == 0)
-		settings_refuse(settings, OPT_WATCH,
+		settings_fail(settings, OPT_WATCH,
 		    "'%s' after --watch is a GLOB (--watch=%s, or the GLOB "
 		    "first)",
 		    word, word);

@@ -551,7 +551,7 @@ check_terminal(struct settings *settings)
 	    opts->watch_ms > 0 ? tty_find_obstacle(STDOUT_FILENO) : NULL;
 
 	if (obstacle != NULL)
-		settings_refuse(settings, OPT_LIST,
+		settings_fail(settings, OPT_LIST,
 		    "--watch needs a terminal, and %s; without one, repeat "
 		    "--list",
 		    obstacle);

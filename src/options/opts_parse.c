@@ -61,8 +61,8 @@ read_login_file(struct settings *settings, struct opts_login *login,
 	reason = password_file_init(&login->file, login->password_file);
 	escape_quote(login->password_file, name, sizeof(name));
 	if (reason != NULL)
-		settings_fail(settings, id, "password file %s: %s", name,
-		    reason);
+		settings_fail_at(settings, &settings->of[id].place,
+		    "password file %s: %s", name, reason);
 	else if (login->file.exposed)
 		log_warnx("password file %s: others can read it (mount it "
 			  "with mode 0440)",

@@ -97,7 +97,6 @@ enum opts_type {
 	OPTS_SWITCH,
 	OPTS_CHOICE, /* a word of the argument: becomes its place in it */
 	OPTS_TEXT,
-	OPTS_FILE,
 	OPTS_NUMBER,
 	OPTS_DURATION,
 	OPTS_KEY,
