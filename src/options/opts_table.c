@@ -453,19 +453,3 @@ opts_row_is_in_files(const struct opts_row *row)
 	return *row->longs[0] != '\0' && *row->variable != '\0' &&
 	       !row->outside;
 }
-
-enum option_id
-opts_action_option(enum opts_action action)
-{
-	enum option_id id = 0;
-
-	while (opts_table[id].action != action)
-		id++;
-	return id;
-}
-
-bool
-opts_row_is_server(const struct opts_row *row)
-{
-	return row->type == OPTS_SERVER || row->type == OPTS_FALLBACK_SERVER;
-}

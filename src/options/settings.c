@@ -206,17 +206,6 @@ settings_fail(struct settings *settings, enum option_id id, const char *format,
 	va_end(arguments);
 }
 
-const char *
-settings_name(const struct settings *settings, enum option_id id,
-    const char *given)
-{
-	enum origin origin = settings->of[id].origin;
-
-	return origin == ORIGIN_COMMAND_LINE  ? given
-	       : origin == ORIGIN_ENVIRONMENT ? opts_table[id].variable
-					      : opts_table[id].longs[0];
-}
-
 bool
 settings_are_final(const struct settings *settings)
 {
@@ -277,11 +266,13 @@ refuse_value(struct settings *settings, enum option_id id,
 {
 	const struct opts_row *row = &opts_table[id];
 	bool in_file = setting->place.file != NULL;
+	bool is_server =
+	    row->type == OPTS_SERVER || row->type == OPTS_FALLBACK_SERVER;
 	bool is_long = in_file && strlen(setting->text) > QUOTED_MAX;
 	const char *name = setting->name;
 	char url[URL_SHOWN], *text;
 
-	if (!is_long && opts_row_is_server(row) &&
+	if (!is_long && is_server &&
 	    nearest_url(setting->text, url, sizeof(url)))
 		text =
 		    mem_printf("%s: no scheme (did you mean %s?)", name, url);

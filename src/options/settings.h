@@ -79,11 +79,6 @@ void settings_fail(struct settings *settings, enum option_id id,
 void settings_fail_at(struct settings *settings, const struct place *place,
     const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* The option as it is called where it was set: as it was given on the command
- * line, the variable, or its name in a file. */
-const char *settings_name(const struct settings *settings, enum option_id id,
-    const char *given);
-
 /* Whether nothing else counts: after a mistake, or when the action only prints
  * what is built in. */
 bool settings_are_final(const struct settings *settings);
