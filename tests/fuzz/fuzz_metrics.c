@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sink/metrics_name.h"
 #include "sink/metrics_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -14,7 +13,7 @@ check_name(const char *key)
 {
 	char name[METRICS_NAME_SIZE];
 
-	metrics_name_file(key, name);
+	metrics_text_name(key, name);
 	if (strchr(name, '/') != NULL || *name == '.' ||
 	    strlen(name) >= sizeof(name))
 		abort();
@@ -64,7 +63,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(text, data, size);
 	text[size] = '\0';
 	key = strsep(&rest, "\n");
-	label = metrics_name_label(key);
+	label = metrics_text_label(key);
 	check_name(key);
 	check_label(label);
 	metrics_init(&metrics);
