@@ -24,6 +24,10 @@ static const struct {
     {"above Unicode", "\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80",
 	"\\u00f4\\u0090\\u0080\\u0080"},
     {"cut off", "\xf0\x9f\x94", "\\xf0\\x9f\\x94", "\\u00f0\\u009f\\u0094"},
+    {"cut off by a newline", "\xe2\x82\n", "\\xe2\\x82\\n",
+	"\\u00e2\\u0082\\n"},
+    {"overlong, of four", "\xf0\x80\x80\xaf", "\\xf0\\x80\\x80\\xaf",
+	"\\u00f0\\u0080\\u0080\\u00af"},
     {"a bidirectional override", "a\u202eb", "a\\xe2\\x80\\xaeb", "a\\u202eb"},
     {"a tag", "a\U000e0041b", "a\\xf3\\xa0\\x81\\x81b", "a\\udb40\\udc41b"},
 };
