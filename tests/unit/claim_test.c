@@ -9,7 +9,6 @@
 #include "redis/ways/cluster.h"
 #include "tap.h"
 
-#define LENGTH(array) (sizeof(array) / sizeof(*(array)))
 #define OUTER "01234567-89ab-4def-8123-456789abcdef"
 #define HEAD "x:" OUTER ":7@web-3"
 #define HOUR 3600000
@@ -48,7 +47,7 @@ static const char *const no_helpers[] = {"", ":", "i", "job", "job:rlk:i",
 static void
 test_keys(void)
 {
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < LENGTH(cases); i++) {
 		char *helper = key_helper(cases[i].key, 'i');
 		struct key_names names;
 		const char *bell;
@@ -69,7 +68,7 @@ test_keys(void)
 		free(helper);
 		key_names_fini(&names);
 	}
-	for (size_t i = 0; i < sizeof(no_helpers) / sizeof(*no_helpers); i++)
+	for (size_t i = 0; i < LENGTH(no_helpers); i++)
 		is_text(search_key_of(no_helpers[i]), NULL, no_helpers[i]);
 }
 

@@ -156,7 +156,7 @@ test_numbers(void)
 	    {EVENT_ENDING, 11, HELD "; 11 are waiting already"},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < LENGTH(cases); i++) {
 		struct event event =
 		    full_event(cases[i].type, ENDING_QUEUE_FULL);
 
@@ -176,7 +176,7 @@ test_durations(void)
 	    {59900, "59.9s"}, {60500, "1m00s"}, {192000, "3m12s"}};
 	char wanted[64];
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < LENGTH(cases); i++) {
 		struct event event = full_event(EVENT_HELD_LONG, ENDING_NONE);
 
 		event.ms = cases[i].ms;
@@ -225,7 +225,7 @@ test_names(void)
 	    {"a b", "\"a b\""}, {"x\"y", "\"x\\\"y\""}, {"a\\", "\"a\\\\\""},
 	    {"a\nb", "\"a\\nb\""}};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+	for (size_t i = 0; i < LENGTH(names); i++) {
 		for (int type = EVENT_ENDING; type < EVENT_COUNT; type++)
 			check_name(full_event((enum event_type)type,
 				       ENDING_LOST),
@@ -557,7 +557,7 @@ test_changes(void)
 		"a hold ends earlier"},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < LENGTH(cases); i++) {
 		begin_run(&opts);
 		seen.lock.holder = cases[i].first;
 		seen.run.observer.began_at = 1;
@@ -581,7 +581,7 @@ test_pauses(void)
 	} cases[] = {{500, 199, 0}, {500, 200, 1}, {10000, 1999, 0},
 	    {10000, 2000, 1}};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < LENGTH(cases); i++) {
 		const struct opts how = {.lock.ttl_ms = cases[i].ttl_ms};
 
 		begin_run(&how);

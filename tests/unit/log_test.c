@@ -13,8 +13,6 @@
 #include "pipe.h"
 #include "tap.h"
 
-#define LENGTH(array) (sizeof(array) / sizeof(*(array)))
-
 /* escape_test has the others. */
 static void
 test_escapes(int fd)

@@ -178,7 +178,7 @@ test_places(struct pipeline *pipeline)
 	};
 	struct command command = ping(1);
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < LENGTH(cases); i++) {
 		pipeline_add(pipeline, &command);
 		deliver(pipeline, cases[i].wire, NULL);
 		is_text(seen.error, cases[i].error, "an error of a script");
@@ -332,7 +332,7 @@ test_digests_denied(struct pipeline *pipeline)
 	    "-ERR unknown command\r\n", "-ERR Proxy fail to parse command\r\n",
 	    "-ERR handle request, command is not allowed\r\n"};
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+	for (size_t i = 0; i < LENGTH(words); i++) {
 		is_answered(pipeline, DUE, words[i], AGAIN_AS_TEXT, words[i]);
 		is_answered(pipeline, AS_TEXT, words[i], AGAIN_NO,
 		    "  an error of EVAL is one");
@@ -348,7 +348,7 @@ test_texts_denied(struct pipeline *pipeline)
 	    "-ERR unknown command 'EVAL', with args beginning with: \r\n",
 	    "-ERR unknown command `EVAL`, with args beginning with: \r\n"};
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+	for (size_t i = 0; i < LENGTH(words); i++) {
 		is_answered(pipeline, AS_TEXT, words[i], AGAIN_NO, words[i]);
 		is_answered(pipeline, AGAIN_AS_TEXT, BY_DIGEST, ":1\r\n",
 		    AGAIN_NO, "  from then on EVALSHA is sent");
@@ -371,7 +371,7 @@ test_other_errors(struct pipeline *pipeline)
 	    "-BUSY Redis is busy running a script.\r\n",
 	    "-MOVED 3999 127.0.0.1:6381\r\n"};
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+	for (size_t i = 0; i < LENGTH(words); i++)
 		is_answered(pipeline, DUE, words[i], AGAIN_NO, words[i]);
 }
 

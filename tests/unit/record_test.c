@@ -7,7 +7,6 @@
 #include "tap.h"
 
 #define TOKEN "01234567-89ab-4def-8123-456789abcdef"
-#define LENGTH(array) (sizeof(array) / sizeof(*(array)))
 
 static struct lock_config config = {.kind = &kind_exclusive,
     .label = "",

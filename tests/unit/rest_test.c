@@ -24,7 +24,7 @@ test_pauses(void)
 	struct rest rest = {0};
 
 	is_int(rest_until(&rest, false, NOW), 0, "none before the first");
-	for (size_t i = 0; i < sizeof(most_ms) / sizeof(*most_ms); i++) {
+	for (size_t i = 0; i < LENGTH(most_ms); i++) {
 		int64_t ms = pause_after(&rest, 999);
 
 		ok(ms >= most_ms[i] * 4 / 5 && ms <= most_ms[i],

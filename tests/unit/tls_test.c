@@ -8,7 +8,6 @@
 #include "redis/tls/tls_context.h"
 #include "tap.h"
 
-#define LENGTH(array) (sizeof(array) / sizeof(*(array)))
 #define FAILURE "OpenSSL cannot be set up"
 
 /* Of all files, and of the second one, if it has its own. */
