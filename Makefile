@@ -142,7 +142,7 @@ $(B)/rlockrun: $(OBJ)
 
 # With another choice of libraries these are made anew, and with another SYSCONFDIR.
 $(addprefix $(B)/src/,redis/value.o redis/tls/tls.o options/conf.o options/conf_files.o \
-	options/opts_parse.o options/opts_check.o doctor/rows_table.o) $(B)/rlockrun: $(B)/taken
+	options/opts_parse.o options/opts_check.o doctor/rows.o) $(B)/rlockrun: $(B)/taken
 TAKEN = $(HIREDIS_TAKEN), $(OPENSSL_TAKEN), $(SYSCONFDIR)
 $(B)/taken: FORCE
 	@mkdir -p $(@D)

@@ -26,7 +26,7 @@ UNIT := $(UNIT_SRC:%.c=$(B)/%)
 TARGETS ?= *
 FUZZ := $(patsubst %.c,$(B)/%,$(wildcard $(TARGETS:%=tests/fuzz/fuzz_%.c)))
 BENCH := $(B)/bench/pair $(B)/bench/stamp
-HELPERS := $(B)/helpers/ask $(B)/helpers/job
+HELPERS := $(B)/helpers/job
 
 # In place of these, a lock is moved by a script: tests/unit/scripted.h.
 SCRIPTED := $(patsubst %,$(B)/tests/unit/%_test,acquire errors lease lock release \
@@ -133,11 +133,10 @@ helpers: $(HELPERS)
 
 # Whole runs in virtual time: the program, in which the linker replaces what has to do
 # with time, chance, connections, signals and threads (tests/sim/kernel.c), and the guard.
-SIM_WRAPS := clock_arm clock_epoch clock_gettime clock_now clock_now_us clock_timer close dup2 \
-	events_emit exit file_write gethostname getpid getrandom getuid isatty poll_wait prctl \
-	signals_die signals_init signals_next socket_address socket_close socket_connect \
-	socket_error socket_open socket_read socket_write terminal_is_controlling time write \
-	writer_start
+SIM_WRAPS := clock_arm clock_epoch clock_gettime clock_now clock_now_us clock_timer close \
+	descriptors_poll descriptors_write dup2 events_emit exit gethostname getpid getrandom getuid \
+	isatty prctl signals_die signals_init signals_next socket_address socket_close socket_connect \
+	socket_error socket_open socket_read socket_write terminal_is_controlling time write writer_start
 SIM_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard tests/sim/*.c))
 TABLES_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard tests/tables/*.c))
 $(SIM_OBJ) $(TABLES_OBJ) $(PLAYED:=.o): DIALECT += -Itests/sim -Itests/tables \

@@ -424,6 +424,7 @@ query_fini(struct look *look)
 	free(look->runs);
 	free(look->notes);
 	free(look->problems);
+	*look = (struct look){.keys = look->keys};
 }
 
 bool

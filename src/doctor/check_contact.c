@@ -74,32 +74,25 @@ check_contact_measure(struct visit *visit)
 		probe(visit, i > 0);
 }
 
-/* Each of several servers has so long for its vote. A single server may take
- * longer, but then few tries to renew fit into the ttl. */
-static void
-put_round_trip(char **facts, const struct clock *clock, int64_t ttl_ms)
-{
-	int64_t median_us = clock->took_us[clock->count / 2];
-	int64_t longest_us = clock->took_us[clock->count - 1];
-
-	rows_put(facts, "trips:%zu\nmedian:%.2f\nlongest:%.2f\nttl:%g\n",
-	    clock->count, (double)median_us / 1000, (double)longest_us / 1000,
-	    (double)ttl_ms / 1000);
-	rows_put_flag(facts, "slow",
-	    longest_us > votes_patience_ms(ttl_ms) * 1000);
-}
-
 void
 check_contact_end(struct visit *visit)
 {
 	const struct clock *clock = &visit->clock;
+	int64_t ttl_ms = visit->enquiry.opts->lock.ttl_ms;
 	char **facts = &visit->facts;
-	int64_t ahead_us;
+	int64_t longest_us, ahead_us;
 
 	probe(visit, true);
 	if (visit->is_over)
 		return;
-	put_round_trip(facts, clock, visit->enquiry.opts->lock.ttl_ms);
+	longest_us = clock->took_us[clock->count - 1];
+	rows_put(facts, "trips:%zu\nmedian:%.2f\nlongest:%.2f\nttl:%g\n",
+	    clock->count, (double)clock->took_us[clock->count / 2] / 1000,
+	    (double)longest_us / 1000, (double)ttl_ms / 1000);
+	/* Each of several servers has so long for its vote. A single server may
+	 * take longer, but then few tries to renew fit into the ttl. */
+	rows_put_flag(facts, "slow",
+	    longest_us > votes_patience_ms(ttl_ms) * 1000);
 	ahead_us = clock->best.us - clock_epoch() * 1000 + clock_now_us();
 	if (clock->best.is_known)
 		rows_put(facts, "off:%.3f s %s\n",
@@ -121,15 +114,10 @@ static void
 judge_certificate(struct findings *findings, const char *whose,
     const struct tls_expiry *expiry)
 {
-	char *facts = NULL;
-
-	if (!expiry->known)
-		return;
-	rows_put(&facts, "whose:%s\ndays:%" PRId64 "\n", whose,
-	    expiry->in_s / DAY_S);
-	rows_put_flag(&facts, "expired", expiry->in_s < 0);
-	rows_judge("certificate", facts, findings);
-	free(facts);
+	if (expiry->known)
+		rows_judge_facts("certificate", findings,
+		    "whose:%s\ndays:%" PRId64 "\nexpired:%s\n", whose,
+		    expiry->in_s / DAY_S, rows_flag(expiry->in_s < 0));
 }
 
 void
@@ -171,24 +159,6 @@ check_contact_begin(struct visit *visit)
 	"EVAL|redis.pcall('TIME') " \
 	"return redis.pcall('SET',KEYS[1],'','PX',1)|"
 
-/* What the access rules deny, another check reports. */
-static void
-put_write(char **facts, const struct question *question, bool by_script)
-{
-	const char *error = question->error, *advice;
-	int64_t number = 0;
-
-	if (question->outcome == QUESTION_FAILED) {
-		advice = reply_advise(error);
-		if (question->verdict != VERDICT_REFUSED)
-			rows_put(facts, "unwritten:%.256s\nwrite_advice:%s\n",
-			    reply_explain(error), advice != NULL ? advice : "");
-	} else {
-		value_integer(question->value, &number);
-		rows_put_flag(facts, "no_script", by_script && number != 1);
-	}
-}
-
 /* The key must belong to this node of a cluster; NULL: any node is asked.
  * Others are asked by a key, as a proxy refuses a script without: it would not
  * know which server is meant. */
@@ -196,6 +166,8 @@ static void
 try_write(struct visit *visit, const char *key)
 {
 	const struct question *question;
+	const char *advice;
+	int64_t number = 0;
 	bool old;
 
 	visit->key = key;
@@ -208,7 +180,16 @@ try_write(struct visit *visit, const char *key)
 	visit->key = visit->scratch;
 	if (old)
 		question = visit_ask_one(visit, OLD_SCRIPT "1|" VISIT_KEY);
-	put_write(&visit->facts, question, !old);
+	if (question->outcome != QUESTION_FAILED) {
+		value_integer(question->value, &number);
+		rows_put_flag(&visit->facts, "no_script", !old && number != 1);
+	} else if (question->verdict != VERDICT_REFUSED) {
+		/* What the access rules deny, another check reports. */
+		advice = reply_advise(question->error);
+		rows_put(&visit->facts, "unwritten:%.256s\nwrite_advice:%s\n",
+		    reply_explain(question->error),
+		    advice != NULL ? advice : "");
+	}
 }
 
 void

@@ -169,13 +169,11 @@ static void
 judge_place(struct findings *findings, const char *what, const char *path,
     const char *denial)
 {
-	char name[1025], *facts = NULL;
+	char name[1025];
 
 	escape_quote(path, name, sizeof(name));
-	rows_put(&facts, "%s:%s\ndenial:%s\n", what, name,
+	rows_judge_facts("place", findings, "%s:%s\ndenial:%s\n", what, name,
 	    denial != NULL ? denial : "");
-	rows_judge("place", facts, findings);
-	free(facts);
 }
 
 /* A file that is not there yet is created. */

@@ -47,11 +47,6 @@ void check_server_ask(struct visit *visit);
 /* Pure. The rows that follow from facts. */
 bool check_server_rows(const char *facts, struct findings *findings);
 
-/* --- check_replica.c: the replicas of a server --------------------------- */
-
-/* Visits those that the facts of the server name. */
-void check_replicas(struct visit *visit);
-
 /* --- check_access.c: what the access rules permit, feature by feature --- */
 
 /* The name of a scratch key beside the lock of these options, to be freed. In a
@@ -74,6 +69,9 @@ bool check_fleet_nodes(struct visit *visit);
  * know. */
 void check_fleet_sentinels(struct visit *pattern,
     const struct endpoint *endpoint);
+
+/* Visits the replicas that the facts of the server name. */
+void check_fleet_replicas(struct visit *visit);
 
 /* Several servers (Redlock): whether they are independent of each other, and
  * whose votes count now. Adds nothing for a single one. */

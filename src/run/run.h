@@ -27,7 +27,6 @@
 #include "job/signals.h"
 #include "lock/set.h"
 #include "options/opts.h"
-#include "run/ending.h"
 #include "run/events.h"
 
 /* The way in. Acquires the locks, runs the job and releases them; for a hold,
@@ -107,8 +106,7 @@ struct output {
 
 /* Of observer.c alone: what it has reported. */
 struct observer {
-	int64_t began_at;    /* the first try was sent, or 0 */
-	bool waited;	     /* that, or silence, was reported */
+	bool waited;	     /* a wait, or silence, was reported */
 	const char *waiting; /* the key of the next two */
 	struct holder holder;
 	int64_t position;
@@ -157,9 +155,17 @@ struct run {
 void run_enter(struct run *run, enum run_state state);
 /* Ends the next turn of the loop at that time, or earlier. */
 void run_wake_at(struct run *run, int64_t at);
-/* Adds an ending, with what went wrong with the lock that the set is about. */
+/* A reason to end has come up: emits it, with these facts; those of the run say
+ * which reason counts. Before the job has been started, what follows is that
+ * the command is not started. */
 void run_add_ending(const struct run *run, enum ending_reason reason,
+    struct event event);
+/* The same with what went wrong with the lock that the set is about. */
+void run_add_lock_ending(const struct run *run, enum ending_reason reason,
     enum event_then then);
+/* The job cannot be guarded: an errno, also one of descendants_open, or 0 if
+ * the guard was killed. */
+void run_add_unguarded(const struct run *run, int error);
 /* -> CONFIRM or RELEASE: nothing of the job is left. */
 void run_on_job_over(struct run *run);
 /* -> RELEASE, of what is covered. */

@@ -48,9 +48,10 @@ test_headings(const char *path)
 	while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
 		const struct judgement *row = rows_table;
 
-		if ((at = strstr(line, "rows_judge(\"")) == NULL)
+		if (strstr(line, "rows_judge") == NULL ||
+		    (at = strstr(line, "(\"")) == NULL)
 			continue;
-		at += strlen("rows_judge(\"");
+		at += strlen("(\"");
 		snprintf(heading, sizeof(heading), "%.*s",
 		    (int)strcspn(at, "\""), at);
 		while (*row->text != '\0' &&

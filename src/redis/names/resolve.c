@@ -128,25 +128,28 @@ start_helper(struct resolve *resolve, const char *host, int port)
 }
 
 int
-resolve_start(struct resolve *resolve, const struct endpoint *endpoint,
-    struct resolve_answer *answer)
+resolve_start(struct resolve *resolve, const struct endpoint *endpoint)
 {
-	struct resolve_address *first = &answer->address[0];
+	struct resolve_answer answer = {.count = 1};
+	struct resolve_address *first = &answer.address[0];
 	struct sockaddr_un un = {.sun_family = AF_UNIX};
-	int numeric;
+	int numeric = 1;
 
-	answer->count = 1;
 	if (endpoint->transport == URL_UNIX) {
 		snprintf(un.sun_path, sizeof(un.sun_path), "%s",
 		    endpoint->host);
 		memcpy(&first->addr, &un, sizeof(un));
 		first->length = sizeof(un);
-		return 1;
+	} else {
+		numeric =
+		    resolve_numeric(endpoint->host, endpoint->port, first);
 	}
-	numeric = resolve_numeric(endpoint->host, endpoint->port, first);
 	if (numeric == 0)
 		return start_helper(resolve, endpoint->host, endpoint->port);
-	return numeric;
+	if (numeric == -1)
+		return -1;
+	resolve->on_answer(resolve->arg, &answer);
+	return 0;
 }
 
 /* A helper that is still running writes to a closed pipe: SIGPIPE ends it. */

@@ -1,7 +1,9 @@
 #include "redis/tls/tls.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,10 +15,12 @@
 #include "base/clock.h"
 #include "base/escape.h"
 #include "redis/tls/tls_context.h"
-#include "redis/tls/tls_library.h"
-#include "redis/tls/tls_names.h"
 
 #define OPENSSL_3 0x30000000UL /* of its version numbers */
+
+enum { SHOWN_MAX = 5, NAME_MAX_BYTES = 256, QUOTED_MAX = 128, MORE_MAX = 24 };
+
+#define ADVICE " (use such a name in the URL)"
 
 static int
 cannot_set_up(char *error)
@@ -35,6 +39,115 @@ no_passphrase(char *text, int size, int writing, void *arg)
 	(void)arg;
 	return -1;
 }
+
+/* --- whom a certificate names --------------------------------------------- */
+
+bool
+tls_names_mismatch(long result)
+{
+	return result == X509_V_ERR_HOSTNAME_MISMATCH ||
+	       result == X509_V_ERR_IP_ADDRESS_MISMATCH;
+}
+
+/* A certificate may name any bytes, even NUL, which would hide the rest. */
+static void
+copy_bytes(char name[NAME_MAX_BYTES], const void *bytes, int length)
+{
+	size_t count = length < 0 ? 0 : (size_t)length;
+	char *nul;
+
+	if (count >= NAME_MAX_BYTES)
+		count = NAME_MAX_BYTES - 1;
+	memcpy(name, bytes, count);
+	name[count] = '\0';
+	while ((nul = memchr(name, '\0', count)) != NULL)
+		*nul = '?';
+}
+
+/* In quotes; false if it names no host. */
+static bool
+quote_general_name(const struct library *lib, const GENERAL_NAME *general,
+    char quoted[QUOTED_MAX])
+{
+	bool is_address = general->type == GEN_IPADD;
+	char name[NAME_MAX_BYTES] = "?";
+	const unsigned char *bytes;
+	const ASN1_STRING *string;
+	int length;
+
+	if (!is_address && general->type != GEN_DNS)
+		return false;
+	string = is_address ? general->d.iPAddress : general->d.dNSName;
+	bytes = lib->ASN1_STRING_get0_data(string);
+	length = lib->ASN1_STRING_length(string);
+	if (!is_address)
+		copy_bytes(name, bytes, length);
+	else if (length == sizeof(struct in_addr))
+		inet_ntop(AF_INET, bytes, name, sizeof(name));
+	else if (length == sizeof(struct in6_addr))
+		inet_ntop(AF_INET6, bytes, name, sizeof(name));
+	escape_quote(name, quoted, QUOTED_MAX);
+	return true;
+}
+
+static void
+describe_common_name(const struct library *lib, const X509 *certificate,
+    char text[TLS_NAMES_MAX])
+{
+	char bytes[NAME_MAX_BYTES], name[NAME_MAX_BYTES], quoted[QUOTED_MAX];
+	int length = lib->X509_NAME_get_text_by_NID(lib->X509_get_subject_name(
+							certificate),
+	    NID_commonName, bytes, sizeof(bytes));
+
+	if (length <= 0) {
+		snprintf(text, TLS_NAMES_MAX, "no host");
+		return;
+	}
+	copy_bytes(name, bytes, length);
+	escape_quote(name, quoted, sizeof(quoted));
+	snprintf(text, TLS_NAMES_MAX,
+	    "no host: its common name %s does not count, only a "
+	    "subjectAltName does",
+	    quoted);
+}
+
+/* The first five of them, fewer if they are long, and how many more there are;
+ * then what to do. Without any: the common name, and that it does not count. */
+static void
+describe_names(const struct library *lib, X509 *certificate,
+    char text[TLS_NAMES_MAX])
+{
+	GENERAL_NAMES *names = lib->X509_get_ext_d2i(certificate,
+	    NID_subject_alt_name, NULL, NULL);
+	/* The typed functions are calls of these, which must be loaded. */
+	const OPENSSL_STACK *stack = (const OPENSSL_STACK *)names;
+	int count = names == NULL ? 0 : lib->OPENSSL_sk_num(stack);
+	size_t length = 0, shown = 0, more = 0;
+	char quoted[QUOTED_MAX];
+
+	for (int i = 0; i < count; i++) {
+		if (!quote_general_name(lib, lib->OPENSSL_sk_value(stack, i),
+			quoted))
+			continue;
+		if (more > 0 || shown == SHOWN_MAX ||
+		    length + strlen(quoted) + MORE_MAX >
+			TLS_NAMES_MAX - sizeof(ADVICE))
+			more++;
+		else
+			length += (size_t)snprintf(text + length,
+			    TLS_NAMES_MAX - length, "%s%s",
+			    shown++ > 0 ? ", " : "", quoted);
+	}
+	lib->GENERAL_NAMES_free(names);
+	if (shown == 0)
+		describe_common_name(lib, certificate, text);
+	else if (more > 0)
+		snprintf(text + length, TLS_NAMES_MAX - length,
+		    " and %zu more" ADVICE, more);
+	else
+		snprintf(text + length, TLS_NAMES_MAX - length, ADVICE);
+}
+/* --- set-up ------------------------------------------------------------- */
 
 /* Once more, now with the system's file, under the same conditions: host name
  * and security level are among the parameters, which the verification takes. */
@@ -77,9 +190,8 @@ verify(X509_STORE_CTX *verification, void *arg)
 	    !tls_names_mismatch(lib->X509_STORE_CTX_get_error(verification)))
 		verified = verify_by_file(lib, verification);
 	if (tls_names_mismatch(lib->X509_STORE_CTX_get_error(verification)))
-		tls_names_describe(lib,
-		    lib->X509_STORE_CTX_get0_cert(verification), context->names,
-		    sizeof(context->names));
+		describe_names(lib, lib->X509_STORE_CTX_get0_cert(verification),
+		    context->names);
 	return verified;
 }
 

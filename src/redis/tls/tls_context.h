@@ -1,5 +1,9 @@
-/* OpenSSL as the tls files and stream.c use it. No type of OpenSSL leaves
- * these. */
+/* OpenSSL as the tls files use it. No type of OpenSSL leaves these.
+ *
+ * Its functions are loaded from a shared library when the first context is made
+ * (tls_loaded.c), or linked (tls_linked.c). It is that of this system
+ * (tls_system.c), or a part of the program that goes to others (`make static`,
+ * tls_static.c). */
 #ifndef TLS_CONTEXT_H
 #define TLS_CONTEXT_H
 
@@ -7,6 +11,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/stat.h>
 
 #include "base/loop.h"
@@ -93,6 +98,26 @@ struct library {
 };
 /* clang-format on */
 
+/* 0; -1 when OpenSSL cannot be used. An error, here and below, is of
+ * TLS_ERROR_MAX bytes. */
+int tls_library_fill(struct library *lib, char *error);
+
+/* To be called before OpenSSL allocates anything. Returns options for
+ * OPENSSL_init_crypto(3), beside others. */
+uint64_t tls_library_prepare(void);
+
+/* What openssl.cnf does not say. */
+void tls_library_set_policy(const struct library *lib, SSL_CTX *ctx);
+
+/* The certificate authorities of the system: those in its folder, where OpenSSL
+ * looks for one when it needs it. 0, or 1 if there are none, in no file either.
+ */
+int tls_library_trust_folder(const struct library *lib, SSL_CTX *ctx,
+    char *error);
+
+/* Adds those in its file. 0, or -1 if there are none. */
+int tls_library_trust_file(const struct library *lib, X509_STORE *store);
+
 enum tls_file { TLS_CA, TLS_CERT, TLS_KEY, TLS_FILES };
 
 #define TLS_NAMES_MAX 256
@@ -108,9 +133,13 @@ struct tls_context {
 	const char *paths[TLS_FILES]; /* NULL: not given */
 	struct stat files[TLS_FILES]; /* as they were when ctx was made */
 	struct reread reread;
-	/* Whom the last certificate named that was for another host: valid
-	 * until the next handshake continues. */
+	/* The host names and addresses in the subjectAltName of the last
+	 * certificate that was for another host, for a message: valid until
+	 * the next handshake continues. */
 	char names[TLS_NAMES_MAX];
 };
+
+/* Whether verification failed because the certificate is for another host. */
+bool tls_names_mismatch(long result);
 
 #endif

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "redis/tls/tls.h"
-#include "redis/tls/tls_library.h"
+#include "redis/tls/tls_context.h"
 #include "redis/tls/tls_memory.h"
 
 #define SECURITY_LEVEL 2 /* SSL_CTX_set_security_level(3) */

@@ -1,6 +1,6 @@
 /* The OpenSSL of this system, loaded or linked: openssl.cnf has the policy, and
  * it knows where the certificates are. */
-#include "redis/tls/tls_library.h"
+#include "redis/tls/tls_context.h"
 
 uint64_t
 tls_library_prepare(void)
