@@ -189,7 +189,7 @@ test_kernel(void)
 	    {"10.0", FINDING_OK},
 	};
 
-	for (size_t i = 0; i < sizeof(kernels) / sizeof(*kernels); i++) {
+	for (size_t i = 0; i < LENGTH(kernels); i++) {
 		struct findings findings = {.subject = "this host"};
 		char facts[80];
 

@@ -42,7 +42,7 @@ main(void)
 	static const struct client client = {.opts = &opts};
 	static const struct key_names keys = {.lock = (char *)"x:job"};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct table table;
 		struct row row = {.table = &table};
 		struct look look = rows[i].look;

@@ -24,7 +24,7 @@ static const struct {
 static void
 test_cases(void)
 {
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < LENGTH(cases); i++) {
 		char file[METRICS_NAME_SIZE];
 		char *label = metrics_text_label(cases[i].key);
 

@@ -254,7 +254,7 @@ main(void)
 	test_budget();
 	stream_close(&winner);
 	close(filler);
-	for (size_t i = 0; i < sizeof(listeners) / sizeof(*listeners); i++)
+	for (size_t i = 0; i < LENGTH(listeners); i++)
 		close(listeners[i]);
 	loop_fini(&loop);
 	return tap_done();

@@ -18,7 +18,6 @@ static const struct key_names names = {
     .all = {"job", "INFO", "RUNS", "QUEUE", "ALIVE"}};
 
 #define CORPUS "tests/fuzz/corpus/"
-#define LENGTH(array) (sizeof(array) / sizeof(*(array)))
 
 enum { SEED_SIZE = 8192 };
 
