@@ -114,7 +114,7 @@ ALL_CFLAGS = $(DIALECT) -MMD -MP -Wall -Wextra -Wshadow -Wconversion -Wformat=2 
 ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(LINK_$(VARIANT)) $(CFLAGS) $(LDFLAGS)
 
 # What only `make static` has, and what it has not.
-STATIC_SRC := $(addprefix src/redis/,tls/tls_static.c tls/tls_memory.c names/resolve_getent.c)
+STATIC_SRC := $(addprefix src/redis/,tls/tls_static.c names/resolve_getent.c)
 SYSTEM_SRC := $(addprefix src/redis/,tls/tls_system.c names/resolve_libc.c)
 ALL_SRC := $(wildcard src/*/*.c src/*/*/*.c)
 SRC := $(filter-out $(if $(filter static,$(VARIANT)),$(SYSTEM_SRC),$(STATIC_SRC)) \
@@ -142,7 +142,7 @@ $(B)/rlockrun: $(OBJ)
 
 # With another choice of libraries these are made anew, and with another SYSCONFDIR.
 $(addprefix $(B)/src/,redis/value.o redis/tls/tls.o options/conf.o options/conf_files.o \
-	options/opts_parse.o options/opts_check.o doctor/rows_table.o) $(B)/rlockrun: $(B)/taken
+	options/opts_parse.o options/opts_check.o doctor/rows.o) $(B)/rlockrun: $(B)/taken
 TAKEN = $(HIREDIS_TAKEN), $(OPENSSL_TAKEN), $(SYSCONFDIR)
 $(B)/taken: FORCE
 	@mkdir -p $(@D)

@@ -18,15 +18,14 @@ SIM_LUA = $(eval SIM_LUA := $$(firstword $$(foreach name,luajit lua5.1 lua-5.1,$
 	$(PKG_CONFIG) --exists $$(name) && echo $$(name)))))$(SIM_LUA)
 # Those that play whole runs take Lua.
 PLAYED_TESTS := tables denials
-# One stands in for OpenSSL, which the static build has.
 UNIT_SRC := $(filter-out $(patsubst %,tests/unit/%_test.c,$(if $(filter static,$(VARIANT)),\
-	tls_memory $(PLAYED_TESTS),$(if $(filter no,$(DEPS)),$(if $(SIM_LUA),,$(PLAYED_TESTS))))),\
+	$(PLAYED_TESTS),$(if $(filter no,$(DEPS)),$(if $(SIM_LUA),,$(PLAYED_TESTS))))),\
 	$(wildcard tests/unit/*_test.c))
 UNIT := $(UNIT_SRC:%.c=$(B)/%)
 TARGETS ?= *
 FUZZ := $(patsubst %.c,$(B)/%,$(wildcard $(TARGETS:%=tests/fuzz/fuzz_%.c)))
 BENCH := $(B)/bench/pair $(B)/bench/stamp
-HELPERS := $(B)/helpers/ask $(B)/helpers/job
+HELPERS := $(B)/helpers/job
 
 # In place of these, a lock is moved by a script: tests/unit/scripted.h.
 SCRIPTED := $(patsubst %,$(B)/tests/unit/%_test,acquire errors lease lock release \
@@ -52,7 +51,6 @@ $(B)/tests/unit/tls_test: ALL_LDFLAGS += -Wl,--wrap=clock_now,--wrap=stat,--wrap
 TABLES_TEST := $(B)/tests/unit/tables_test
 PLAYED := $(PLAYED_TESTS:%=$(B)/tests/unit/%_test)
 $(filter-out $(PLAYED),$(UNIT)) $(FUZZ): %: %.o $(filter-out $(B)/src/app/main.o,$(OBJ))
-$(B)/tests/unit/tls_memory_test: $(B)/src/redis/tls/tls_memory.o
 $(filter-out $(PLAYED),$(UNIT)) $(FUZZ):
 	$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS)
 
@@ -118,7 +116,7 @@ STATIC_TESTS := tests/package/static.bats tests/package/hardening.bats tests/pac
 # The user mode of qemu has no subreaper, so no job runs in it: of another
 # architecture it runs the unit tests, and release.bats builds the release twice.
 # Five of them need that, clone(2) without an exit signal, seccomp(2) or MADV_WIPEONFORK.
-OTHER_TESTS = $(filter-out $(patsubst %,tests/unit/%_test.c,tls_memory $(PLAYED_TESTS) descendants descriptors guard hooks secret), \
+OTHER_TESTS = $(filter-out $(patsubst %,tests/unit/%_test.c,$(PLAYED_TESTS) descendants descriptors guard hooks secret), \
 	$(wildcard tests/unit/*_test.c)) tests/package/release.bats
 check-static: static ## a choice of tests with the static build (ARCH=s390x: unit tests)
 	@packaging/deps.sh check release image sign $(OTHER)
@@ -133,11 +131,10 @@ helpers: $(HELPERS)
 
 # Whole runs in virtual time: the program, in which the linker replaces what has to do
 # with time, chance, connections, signals and threads (tests/sim/kernel.c), and the guard.
-SIM_WRAPS := clock_arm clock_epoch clock_gettime clock_now clock_now_us clock_timer close dup2 \
-	events_emit exit file_write gethostname getpid getrandom getuid isatty poll_wait prctl \
-	signals_die signals_init signals_next socket_address socket_close socket_connect \
-	socket_error socket_open socket_read socket_write terminal_is_controlling time write \
-	writer_start
+SIM_WRAPS := clock_arm clock_epoch clock_gettime clock_now clock_now_us clock_timer close \
+	descriptors_poll descriptors_write dup2 events_emit exit gethostname getpid getrandom getuid \
+	isatty prctl signals_die signals_init signals_next socket_address socket_close socket_connect \
+	socket_error socket_open socket_read socket_write terminal_is_controlling time write writer_start
 SIM_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard tests/sim/*.c))
 TABLES_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard tests/tables/*.c))
 $(SIM_OBJ) $(TABLES_OBJ) $(PLAYED:=.o): DIALECT += -Itests/sim -Itests/tables \

@@ -126,17 +126,6 @@ check_look(struct check *check, const struct look *look)
  */
 
 static int
-check_named(struct client *client, const struct look *look)
-{
-	struct check *check = client->arg;
-
-	if (!check_look(check, look))
-		add_check(check, client_name_of(client, look), CHECK_OVERDUE,
-		    mem_strdup("no run is known"));
-	return EXITCODE_OK;
-}
-
-static int
 check_names(struct check *check)
 {
 	static const struct query_limits limits = {1, 0, RUNS_SEEN};
@@ -145,17 +134,20 @@ check_names(struct check *check)
 
 	for (size_t i = 0; i < client->opts->key_count; i++) {
 		const char *key = client->opts->keys[i].key;
+		const char *name = client->opts->keys[i].name;
 
 		if (i > 0) { /* in a cluster it may lie elsewhere */
 			enquiry_end(&client->enquiry);
 			enquiry_begin(&client->enquiry, client->endpoint, key);
 		}
-		if (client_look(client, key, &limits, check_named) ==
-		    EXITCODE_OK)
-			continue;
-		add_check(check, client->opts->keys[i].name, CHECK_UNKNOWN,
-		    mem_strdup(client->error));
-		result = EXITCODE_UNAVAILABLE;
+		if (client_look(client, key, &limits) != EXITCODE_OK) {
+			add_check(check, name, CHECK_UNKNOWN,
+			    mem_strdup(client->error));
+			result = EXITCODE_UNAVAILABLE;
+		} else if (!check_look(check, &client->look)) {
+			add_check(check, name, CHECK_OVERDUE,
+			    mem_strdup("no run is known"));
+		}
 	}
 	return result;
 }
@@ -164,7 +156,7 @@ check_names(struct check *check)
  */
 
 static void
-on_check_lock(void *arg, struct look *look)
+on_check_lock(void *arg, const struct look *look)
 {
 	const struct check *check = arg;
 	const struct opts *opts = check->client->opts;
@@ -303,7 +295,6 @@ check_show(struct client *client)
 	int result, found;
 
 	check->client = client;
-	client->arg = check;
 	result = check_names(check);
 	found = check_globs(check);
 	if (result == EXITCODE_OK)

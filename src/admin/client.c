@@ -83,10 +83,8 @@ client_ask(struct client *client, struct request *request, query_read *read,
 		    clock_now() + backoff_ms >= give_up_at)
 			break;
 		if (!reported && clock_now() >= began_at + TROUBLE_MIN_MS) {
-			client_emit(client,
-			    (struct event){.type = EVENT_NO_REPLY,
-				.minor = true,
-				.why = client->error});
+			CLIENT_EMIT(client, .type = EVENT_NO_REPLY,
+			    .minor = true, .why = client->error);
 			reported = true;
 		}
 		way_drop(enquiry->server);
@@ -94,18 +92,12 @@ client_ask(struct client *client, struct request *request, query_read *read,
 		backoff_ms = clock_min(backoff_ms * 2, BACKOFF_MAX_MS);
 	}
 	if (reported && client->failure == ENDING_NONE)
-		client_emit(client, (struct event){.type = EVENT_REPLIED});
+		CLIENT_EMIT(client, .type = EVENT_REPLIED);
 	request_fini(request);
 	return client->failure == ENDING_NONE;
 }
 
 /* --- what is printed ------------------------------------------------------ */
-
-void
-client_emit(const struct client *client, struct event event)
-{
-	events_emit(client->events, &event);
-}
 
 int
 client_end(const struct client *client, enum ending_reason reason,
@@ -113,11 +105,8 @@ client_end(const struct client *client, enum ending_reason reason,
 {
 	int status = event_rows[reason].status;
 
-	client_emit(client, (struct event){.type = EVENT_ENDING,
-				.ending = reason,
-				.who = who,
-				.why = why,
-				.status = status});
+	CLIENT_EMIT(client, .type = EVENT_ENDING, .ending = reason, .who = who,
+	    .why = why, .status = status);
 	return status;
 }
 
@@ -141,8 +130,8 @@ client_check_output(struct client *client)
 	client_note_output(client);
 	if (client->output_error == 0)
 		return EXITCODE_OK;
-	client_emit(client, (struct event){.type = EVENT_NO_OUTPUT,
-				.why = strerror(client->output_error)});
+	CLIENT_EMIT(client, .type = EVENT_NO_OUTPUT,
+	    .why = strerror(client->output_error));
 	return EXITCODE_RESOURCE;
 }
 
@@ -157,11 +146,11 @@ client_reaches_helpers(const struct client *client, const char *key)
 /* Access rules may deny the keys beside the lock's own. Then a rlockrun looks
  * like another client. */
 static bool
-look_at_lock(struct client *client, const struct key_names *keys,
-    const struct query_limits *limits, struct look *look)
+look_at_lock(struct client *client, const struct query_limits *limits)
 {
 	enum opts_action action = client->opts->action;
-	enum query_keys count = client_reaches_helpers(client, keys->lock)
+	struct look *look = &client->look;
+	enum query_keys count = client_reaches_helpers(client, look->keys->lock)
 				    ? QUERY_HELPERS
 				    : QUERY_KEY_ONLY;
 	char *why = NULL;
@@ -170,8 +159,7 @@ look_at_lock(struct client *client, const struct key_names *keys,
 	for (;;) {
 		struct request request;
 
-		look->keys = keys;
-		query_look(&request, keys, count, limits);
+		query_look(&request, look->keys, count, limits);
 		found = client_ask(client, &request, query_read_look, look);
 		if (found || count == QUERY_KEY_ONLY ||
 		    client->failure != ENDING_REFUSED ||
@@ -183,8 +171,7 @@ look_at_lock(struct client *client, const struct key_names *keys,
 	}
 	look->whole = count == QUERY_HELPERS;
 	if (found && why != NULL)
-		client_emit(client,
-		    (struct event){.type = EVENT_NOT_SHOWN, .why = why});
+		CLIENT_EMIT(client, .type = EVENT_NOT_SHOWN, .why = why);
 	free(why);
 	return found;
 }
@@ -192,8 +179,10 @@ look_at_lock(struct client *client, const struct key_names *keys,
 /* Each holder has a key of its own for the runs that are nested in it, but not
  * one whose lock is kept. Whether it can be read hardly matters. */
 static void
-count_nested(struct client *client, struct look *look)
+count_nested(struct client *client)
 {
+	struct look *look = &client->look;
+
 	for (size_t i = 0; look->whole && i < look->listed; i++) {
 		struct request request;
 		int64_t count = 0;
@@ -211,22 +200,16 @@ count_nested(struct client *client, struct look *look)
 
 int
 client_look(struct client *client, const char *key,
-    const struct query_limits *limits, client_act *act)
+    const struct query_limits *limits)
 {
-	struct look look = {.count = 0};
-	struct key_names keys;
-	int result;
-
-	key_names_init(&keys, key, NULL);
-	if (look_at_lock(client, &keys, limits, &look)) {
-		count_nested(client, &look);
-		result = act(client, &look);
-		query_fini(&look);
-	} else {
-		result = client_report_failure(client);
-	}
-	key_names_fini(&keys);
-	return result;
+	query_fini(&client->look);
+	key_names_fini(&client->keys);
+	key_names_init(&client->keys, key, NULL);
+	client->look.keys = &client->keys;
+	if (!look_at_lock(client, limits))
+		return client_report_failure(client);
+	count_nested(client);
+	return EXITCODE_OK;
 }
 
 void
@@ -238,9 +221,8 @@ client_report_problem(const struct client *client, const struct look *look,
 	reply_describe(why, sizeof(why),
 	    problem->is_denied ? "not permitted to read" : "damaged:",
 	    problem->key, problem->error);
-	client_emit(client, (struct event){.type = EVENT_NOT_SHOWN,
-				.name = client_name_of(client, look),
-				.why = why});
+	CLIENT_EMIT(client, .type = EVENT_NOT_SHOWN,
+	    .name = client_name_of(client, look), .why = why);
 }
 
 const char *
@@ -275,6 +257,8 @@ client_visit_servers(const struct opts *opts, struct loop *loop,
 			result = one;
 		enquiry_end(&client.enquiry);
 	}
+	query_fini(&client.look);
+	key_names_fini(&client.keys);
 	if (result == EXITCODE_OK && looks && opts->quiet && client.is_held)
 		result = opts->conflict_exit;
 	return result;

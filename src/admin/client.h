@@ -12,7 +12,6 @@
 #include "lock/claim.h"
 #include "lock/request.h"
 #include "options/opts.h"
-#include "run/ending.h"
 #include "run/events.h"
 
 enum { CLIENT_QUEUE_SHOWN = 1000 }; /* waiters */
@@ -24,7 +23,8 @@ struct client {
 	struct enquiry enquiry;
 	int output_error; /* errno of the first failure to print, or 0 */
 	bool is_held;	  /* a lock that was looked at */
-	void *arg;	  /* of the command, for its callbacks */
+	struct key_names keys;
+	struct look look; /* by client_look: the last one */
 
 	/* Of what failed last, since client_forget_failure. */
 	bool is_transient;	    /* it may go well in a moment */
@@ -54,7 +54,9 @@ void client_forget_failure(struct client *client);
 /* Emits the failure, and returns its exit code. */
 int client_report_failure(const struct client *client);
 
-void client_emit(const struct client *client, struct event event);
+/* The members of a struct event. */
+#define CLIENT_EMIT(client, ...) \
+	events_emit((client)->events, &(struct event){__VA_ARGS__})
 /* The end with that reason. Returns its exit code. */
 int client_end(const struct client *client, enum ending_reason reason,
     const char *who, const char *why);
@@ -65,11 +67,10 @@ void client_note_output(struct client *client);
 /* Flushes stdout. The exit code. */
 int client_check_output(struct client *client);
 
-typedef int client_act(struct client *client, const struct look *look);
-
-/* Looks at the lock with that key. The exit code of act, or of a failure. */
+/* Looks at the lock with that key, which must outlive the look. The exit code;
+ * a failure is reported. */
 int client_look(struct client *client, const char *key,
-    const struct query_limits *limits, client_act *act);
+    const struct query_limits *limits);
 
 /* Emits that a helper key of the lock cannot be shown. */
 void client_report_problem(const struct client *client, const struct look *look,

@@ -1,11 +1,12 @@
-#include "admin/force.h"
+#include "admin/commands.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "admin/commands.h"
+#include "admin/lock_row.h"
 #include "admin/look.h"
+#include "admin/search.h"
 #include "base/escape.h"
 #include "base/exitcode.h"
 #include "base/log.h"
@@ -16,7 +17,10 @@
 
 enum { HOLDERS_FORCED = 4000 };
 
-int64_t
+/* Takes the lock away from that one, or from all that are in the look (NULL).
+ * How many have lost it (1 if it was free); 0 if others hold it by now; -1
+ * after a failure, which the client knows. */
+static int64_t
 force_holders(struct client *client, const struct look *look,
     const struct look_holder *only)
 {
@@ -41,10 +45,9 @@ force_holders(struct client *client, const struct look *look,
 		request_ring(&request, look->keys, &forced.head, 1);
 		if (request.argc > 0 &&
 		    !client_ask(client, &request, NULL, NULL))
-			client_emit(client,
-			    (struct event){.type = EVENT_NOT_WOKEN,
-				.name = client_name_of(client, look),
-				.why = client->error});
+			CLIENT_EMIT(client, .type = EVENT_NOT_WOKEN,
+			    .name = client_name_of(client, look),
+			    .why = client->error);
 	}
 	return forced.freed;
 }
@@ -60,17 +63,16 @@ force(struct client *client, const struct look *look,
 	if (freed == -1)
 		return client_report_failure(client);
 	if (freed == 0) {
-		client_emit(client, (struct event){.type = EVENT_FORCE_LATE});
+		CLIENT_EMIT(client, .type = EVENT_FORCE_LATE);
 		return EXITCODE_BUSY;
 	}
 	if (only != NULL)
 		holder_text_format(&only->who, who, sizeof(who));
 	else
 		look_describe_holders(look, who, sizeof(who));
-	client_emit(client, (struct event){.type = EVENT_FORCED, .who = who});
+	CLIENT_EMIT(client, .type = EVENT_FORCED, .who = who);
 	if (only == NULL && others > 0)
-		client_emit(client,
-		    (struct event){.type = EVENT_FORCE_AGAIN, .count = others});
+		CLIENT_EMIT(client, .type = EVENT_FORCE_AGAIN, .count = others);
 	return EXITCODE_OK;
 }
 
@@ -115,41 +117,8 @@ report_free(const struct client *client, const struct look *look)
 			      unknown, *unknown != '\0' ? "; " : "",
 			      strchr(name, '\'') == NULL ? name : "GLOB");
 
-	client_emit(client,
-	    (struct event){.type = EVENT_FORCE_FREE, .why = why});
+	CLIENT_EMIT(client, .type = EVENT_FORCE_FREE, .why = why);
 	free(why);
-}
-
-static int
-consider_force(struct client *client, const struct look *look)
-{
-	const struct opts *opts = client->opts;
-	const struct look_holder *only = NULL;
-	struct event event = {.type = EVENT_COUNT};
-	char who[HOLDER_TEXT_MAX];
-
-	look_describe_holders(look, who, sizeof(who));
-	event.who = who;
-	if (look->listed == 0) {
-		report_free(client, look);
-		return EXITCODE_OK;
-	}
-	if (opts->token != NULL)
-		only = look_holder_with(look, opts->token);
-	if (opts->token != NULL && only == NULL) {
-		event.type = EVENT_FORCE_OTHER_TOKEN;
-	} else if (*look->holders[0].digest == '\0') {
-		event.type = EVENT_ENDING;
-		event.ending = ENDING_NOT_A_LOCK;
-		event.why = "it holds more than any token";
-	} else if (opts->token == NULL && !opts->yes &&
-		   !confirm(client, look)) {
-		event.type = EVENT_FORCE_DECLINED;
-	} else {
-		return force(client, look, only);
-	}
-	client_emit(client, event);
-	return event.type == EVENT_ENDING ? EXITCODE_NOT_A_LOCK : EXITCODE_BUSY;
 }
 
 int
@@ -157,7 +126,82 @@ force_release(struct client *client)
 {
 	static const struct query_limits limits = {HOLDERS_FORCED,
 	    CLIENT_QUEUE_SHOWN, 1};
+	const struct opts *opts = client->opts;
+	const struct look *look = &client->look;
+	const struct look_holder *only = NULL;
+	char who[HOLDER_TEXT_MAX];
+	int result = client_look(client, opts->keys[0].key, &limits);
 
-	return client_look(client, client->opts->keys[0].key, &limits,
-	    consider_force);
+	if (result != EXITCODE_OK)
+		return result;
+	if (look->listed == 0) {
+		report_free(client, look);
+		return EXITCODE_OK;
+	}
+	look_describe_holders(look, who, sizeof(who));
+	if (opts->token != NULL)
+		only = look_holder_with(look, opts->token);
+	if (opts->token != NULL && only == NULL)
+		CLIENT_EMIT(client, .type = EVENT_FORCE_OTHER_TOKEN,
+		    .who = who);
+	else if (*look->holders[0].digest == '\0')
+		return client_end(client, ENDING_NOT_A_LOCK, who,
+		    "it holds more than any token");
+	else if (opts->token == NULL && !opts->yes && !confirm(client, look))
+		CLIENT_EMIT(client, .type = EVENT_FORCE_DECLINED, .who = who);
+	else
+		return force(client, look, only);
+	return EXITCODE_BUSY;
+}
+
+/* --- --resume ------------------------------------------------------------ */
+
+struct resume {
+	struct search search;
+	bool any; /* was resumed */
+};
+
+/* A pause may have ended since it was found: another holder is left alone. What
+ * has failed, the search reports. */
+static void
+on_resume_lock(void *arg, const struct look *look)
+{
+	struct resume *resume = arg;
+	struct client *client = resume->search.client;
+	int64_t freed;
+
+	if (look->listed == 0 || look->holders[0].who.state != HOLDER_PAUSED)
+		return;
+	if (client->failure != ENDING_NONE &&
+	    client->failure != ENDING_NOT_A_LOCK)
+		return;
+	freed = force_holders(client, look, NULL);
+	if (freed == -1)
+		return;
+	client_forget_failure(client); /* to notify a waiter */
+	if (freed == 0)
+		return;
+	resume->any = true;
+	lock_row_print_act(client, "resumed", look->keys->lock, true, -1);
+	CLIENT_EMIT(client, .type = EVENT_RESUMED,
+	    .name = client_name_of(client, look));
+}
+
+int
+resume_locks(struct client *client)
+{
+	struct resume *resume = mem_alloc(sizeof(*resume));
+	int result;
+
+	resume->search = (struct search){.client = client,
+	    .on_lock = on_resume_lock,
+	    .arg = resume};
+	result = search_run(&resume->search);
+	if (result == EXITCODE_OK && !resume->any)
+		CLIENT_EMIT(client, .type = EVENT_NONE_RESUMED,
+		    .name = client->opts->glob);
+	if (result == EXITCODE_OK)
+		result = client_check_output(client);
+	free(resume);
+	return result;
 }

@@ -62,19 +62,24 @@ extend(struct client *client, const struct key_names *keys, const char *token,
 			client_ask(client, &request, NULL, NULL);
 		}
 	}
-	client_emit(client, (struct event){.type = EVENT_HELD,
-				.ms = left_ms < ms ? ms : left_ms});
+	CLIENT_EMIT(client, .type = EVENT_HELD,
+	    .ms = left_ms < ms ? ms : left_ms);
 	return EXITCODE_OK;
 }
 
 /* Without a record, as where the access rules deny it, the token is enough. */
-static int
-consider_hold(struct client *client, const struct look *look)
+int
+hold_extend(struct client *client)
 {
-	const struct look_holder *holder =
-	    look_holder_with(look, client->opts->token);
+	static const struct query_limits limits = {1, CLIENT_QUEUE_SHOWN, 1};
+	const struct look *look = &client->look;
+	const struct look_holder *holder;
 	char who[HOLDER_TEXT_MAX];
+	int result = client_look(client, client->opts->keys[0].key, &limits);
 
+	if (result != EXITCODE_OK)
+		return result;
+	holder = look_holder_with(look, client->opts->token);
 	look_describe_holders(look, who, sizeof(who));
 	if (holder == NULL)
 		return client_end(client, ENDING_HOLD_OVER,
@@ -84,16 +89,6 @@ consider_hold(struct client *client, const struct look *look)
 		holder->who.state == HOLDER_FOREIGN))
 		return extend(client, look->keys, holder->token,
 		    holder->who.left_ms);
-	client_emit(client,
-	    (struct event){.type = EVENT_NOT_EXTENDED, .who = who});
+	CLIENT_EMIT(client, .type = EVENT_NOT_EXTENDED, .who = who);
 	return EXITCODE_BUSY;
-}
-
-int
-hold_extend(struct client *client)
-{
-	static const struct query_limits limits = {1, CLIENT_QUEUE_SHOWN, 1};
-
-	return client_look(client, client->opts->keys[0].key, &limits,
-	    consider_hold);
 }

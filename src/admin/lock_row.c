@@ -163,11 +163,11 @@ put_note(struct row *row, const char *name, const struct look_note *note,
 static void
 put_notes(struct row *row, const struct look *look)
 {
-	static const char acts[][12] = {[NOTED_PAUSE] = "last_pause",
-	    [NOTED_ORDER] = "last_order",
-	    [NOTED_FORCE] = "last_force"};
-	static const enum look_noted order[] = {NOTED_PAUSE, NOTED_ORDER,
-	    NOTED_FORCE};
+	static const struct {
+		char name[12];
+		enum look_noted what;
+	} acts[] = {{"last_pause", NOTED_PAUSE}, {"last_order", NOTED_ORDER},
+	    {"last_force", NOTED_FORCE}};
 
 	row_open(row, "skips", '[');
 	for (size_t i = 0; i < look->note_count; i++) {
@@ -179,18 +179,17 @@ put_notes(struct row *row, const struct look *look)
 			    is_due ? "end_ms" : "start_ms");
 	}
 	row_close(row, ']');
-	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++) {
-		const char *name = acts[order[i]];
+	for (size_t i = 0; i < sizeof(acts) / sizeof(*acts); i++) {
 		size_t at = 0;
 
-		while (
-		    at < look->note_count && look->notes[at].what != order[i])
+		while (at < look->note_count &&
+		       look->notes[at].what != acts[i].what)
 			at++;
 		if (at < look->note_count)
-			put_note(row, name, &look->notes[at], "holder",
+			put_note(row, acts[i].name, &look->notes[at], "holder",
 			    "start_ms");
 		else
-			row_null(row, name);
+			row_null(row, acts[i].name);
 	}
 }
 

@@ -1,17 +1,14 @@
 #include "admin/look.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "admin/notes.h"
-#include "base/clock.h"
 #include "base/escape.h"
-#include "base/mem.h"
+#include "base/exitcode.h"
 #include "base/moment.h"
-#include "lock/claim.h"
+#include "base/template.h"
 #include "lock/limit.h"
 #include "sink/holder_text.h"
 
@@ -108,12 +105,6 @@ look_is_unknown(const struct look *look)
 	       !look_has_history(look) && look->note_count == 0;
 }
 
-static const char *
-plural(int64_t count)
-{
-	return count == 1 ? "" : "s";
-}
-
 /* --- for people ------------------------------------------------------- */
 
 void
@@ -130,7 +121,7 @@ look_describe_holders(const struct look *look, char *text, size_t size)
 	if (look->count > 1)
 		snprintf(text + length, size - length,
 		    ", and by %" PRId64 " other%s", look->count - 1,
-		    plural(look->count - 1));
+		    look_plural(look->count - 1));
 }
 
 void
@@ -142,10 +133,10 @@ look_describe_kind(const struct look *look, char *text, size_t size)
 		snprintf(text, size, "%" PRId64 " shared", look->count);
 	else if (look->permits > 0)
 		snprintf(text, size, "%" PRId64 "/%" PRId64 " permit%s",
-		    look->count, look->permits, plural(look->permits));
+		    look->count, look->permits, look_plural(look->permits));
 	else
 		snprintf(text, size, "%" PRId64 " permit%s", look->count,
-		    plural(look->count));
+		    look_plural(look->count));
 }
 
 void
@@ -203,185 +194,149 @@ look_holder_with(const struct look *look, const char *token)
 	return NULL;
 }
 
-__attribute__((format(printf, 2, 3))) static void
-print_line(const char *title, const char *format, ...)
-{
-	va_list arguments;
-	char *text, *escaped;
+/* --- notes ---------------------------------------------------------------
+ *
+ * What has happened to a lock beside its runs: skipped runs and why, pauses
+ * that have ended, orders to stop, forced releases. So whoever asks why a job
+ * did not run is answered on any host. */
 
-	va_start(arguments, format);
-	text = mem_vprintf(format, arguments);
-	va_end(arguments);
-	escaped = escape_text(text, ESCAPE_TEXT);
-	printf("%-9s %s\n", title, escaped);
-	free(escaped);
-	free(text);
+enum { TEXT_SIZE = 4096, WORD_SIZE = 1280, LABEL_SIZE = 512 };
+
+#define SKIPPED "last skipped: {host}[ ({label})], {at}, "
+
+/* Templates, see word_of. Those of pauses and orders have two forms. */
+static const char sentences[NOTED_COUNT][128] = {
+    [NOTED_FORCE] = "taken from {whom} at {at} by {user}",
+    [NOTED_BUSY] = SKIPPED "busy: {cause}",
+    [NOTED_DUE] = SKIPPED "not due[: succeeded on {success} at {since}]",
+    [NOTED_ID] = SKIPPED "not due[: succeeded with this id on {success} at "
+			 "{since}]",
+    [NOTED_OVERTAKEN] = SKIPPED "overtaken by {by}",
+    [NOTED_PAUSED] = SKIPPED "{cause}",
+    [NOTED_WAIT] = SKIPPED "the wait was over: {cause}",
+};
+
+#define REPLACED "{whom} was replaced at {at} by {who}"
+#define ASKED "{whom} was asked to stop at {at} by {who}[, but is {not}]"
+#define PAUSED "paused from {since} to {at} by {pauser}[; ended by {ender}]"
+#define PAUSE_ENDED "paused until {at}, ended by {user}"
+
+/* Who had the lock when a run was skipped. */
+static const char causes[][48] = {
+    [HOLDER_UNSEEN] = "others were queued",
+    [HOLDER_FOREIGN] = "held by another client",
+    [HOLDER_KNOWN] = "held by {by} since {since}",
+    [HOLDER_ENDED] = "kept by --min-hold of {by} since {since}",
+    [HOLDER_HOLD] = "held by {by} since {since}",
+    [HOLDER_PAUSED] = "paused by {pauser}",
+};
+
+struct sentence {
+	const struct look *look;
+	const struct look_note *note;
+	char cause[TEXT_SIZE];
+	char room[WORD_SIZE];
+};
+
+/* "web-3 (pid 421, ci)" */
+static void
+describe_run(const struct holder *holder, char room[WORD_SIZE])
+{
+	struct holder_text text;
+
+	holder_text_split(holder, &text);
+	snprintf(room, WORD_SIZE, "%s%s", text.who, text.process);
 }
 
+/* "ops on adm-1: database upgrade" */
 static void
-print_queue(const struct look *look)
+describe_user(const struct holder *holder, char room[WORD_SIZE])
 {
-	int64_t others = look->waiting - (int64_t)look->queued;
+	snprintf(room, WORD_SIZE, "%s on %s%s%s", holder->user, holder->host,
+	    *holder->label != '\0' ? ": " : "", holder->label);
+}
 
-	if (look->waiting < 0)
-		return;
-	print_line("waiting:", "%" PRId64, look->waiting);
-	for (size_t i = 0; i < look->queued; i++) {
-		const struct look_waiter *waiter = &look->queue[i];
-		char place[32], age[32];
+/* A template_value: `who` is the run that was skipped, or the user that acted;
+ * `by` is the cause of that, or the run that it happened to. */
+static const char *
+word_of(void *arg, const char *word, bool *many)
+{
+	struct sentence *sentence = arg;
+	const struct look_note *note = sentence->note;
+	const struct holder *who = &note->who, *by = &note->by;
+	int64_t now_ms = sentence->look->now_ms;
+	char *room = sentence->room;
 
-		snprintf(place, sizeof(place), "%6zu.", i + 1);
-		moment_describe_age(waiter->waiting_ms, age, sizeof(age));
-		print_line(place, "%s (pid %s) for %s", waiter->host,
-		    waiter->pid, age);
+	(void)many;
+	*room = '\0';
+	if (strcmp(word, "host") == 0)
+		return who->host;
+	if (strcmp(word, "success") == 0)
+		return by->host;
+	if (strcmp(word, "label") == 0 && *who->label != '\0')
+		escape_quote(who->label, room, LABEL_SIZE);
+	else if (strcmp(word, "at") == 0)
+		moment_describe_time(note->at_ms - now_ms, room, WORD_SIZE);
+	else if (strcmp(word, "since") == 0 && note->by_at_ms == 0)
+		return "?";
+	else if (strcmp(word, "since") == 0)
+		moment_describe_time(note->by_at_ms - now_ms, room, WORD_SIZE);
+	else if (strcmp(word, "whom") == 0 && by->state == HOLDER_UNSEEN)
+		return "the holder";
+	else if (strcmp(word, "who") == 0)
+		describe_run(who, room);
+	else if (strcmp(word, "whom") == 0 || strcmp(word, "by") == 0)
+		describe_run(by, room);
+	else if (strcmp(word, "user") == 0)
+		describe_user(who, room);
+	else if (strcmp(word, "pauser") == 0)
+		describe_user(by, room);
+	else if (strcmp(word, "ender") == 0 &&
+		 (strcmp(by->host, who->host) != 0 ||
+		     strcmp(by->user, who->user) != 0))
+		snprintf(room, WORD_SIZE, "%s on %s", who->user, who->host);
+	else if (strcmp(word, "not") == 0 && holder_is_known(by) &&
+		 !by->replaceable)
+		return "not --replaceable";
+	else if (strcmp(word, "cause") == 0) {
+		template_fill(causes[by->state], word_of, sentence,
+		    sentence->cause, sizeof(sentence->cause));
+		return sentence->cause;
 	}
-	if (others > 0)
-		print_line("", "and %" PRId64 " more", others);
+	return room;
 }
 
-/* How many hold it, if more than one can. */
-static void
-print_kind(const struct look *look)
-{
-	int64_t unused = look->permits - look->count;
-
-	if (look->kind == 's')
-		print_line("kind:", "shared, %" PRId64 " holder%s", look->count,
-		    plural(look->count));
-	else if (look->permits > 0)
-		print_line("kind:",
-		    "%" PRId64 " permit%s, %" PRId64 " used, %" PRId64 " free",
-		    look->permits, plural(look->permits), look->count,
-		    unused > 0 ? unused : 0);
-	else
-		print_line("kind:", "permits, %" PRId64 " used", look->count);
-}
-
-static void
-print_holder(const struct look_holder *holder)
-{
-	struct holder unlabelled = holder->who;
-	char who[HOLDER_TEXT_MAX], left[32];
-
-	unlabelled.label[0] = '\0';
-	holder_text_format(&unlabelled, who, sizeof(who));
-	print_line("holder:", "%s", who);
-	if (*holder->who.label != '\0')
-		print_line("label:", "%s", holder->who.label);
-	if (holder->who.state == HOLDER_ENDED)
-		print_line("job:", "has ended; kept for --min-hold");
-	else if (holder->who.state == HOLDER_HOLD)
-		print_line("job:", "none; this is a --hold");
-	else if (holder->who.state == HOLDER_PAUSED)
-		print_line("job:", "none; the lock is paused by --pause");
-	else if (*holder->who.label == '\0' && *holder->command != '\0')
-		print_line("command:", "%s", holder->command);
-	if (holder->who.replaceable)
-		print_line("may be:", "replaced, as of --replaceable");
-	print_line("token:", "%s", holder->token);
-	look_describe_left(holder->who.left_ms, left, sizeof(left));
-	print_line("ttl left:", "%s", left);
-}
-
-/* --- the last run ------------------------------------------------------- */
-
-/* The job has ended by itself, or so it seems. */
+/* Whether the run that was asked to stop has done so, as far as its end is
+ * known. */
 static bool
-is_usual(const struct look_run *run)
+is_obeyed(const struct look *look, const struct look_note *note)
 {
-	return *run->reason == '\0' || strcmp(run->reason, "job_ended") == 0;
+	for (size_t i = 0; i < look->run_count; i++)
+		if (look->runs[i].status == EXITCODE_REPLACED &&
+		    *note->by_fence != '\0' &&
+		    strcmp(look->runs[i].fence, note->by_fence) == 0)
+			return true;
+	return false;
 }
-
-/* The holder was shown already. */
-static void
-print_last_run(const struct look *look)
-{
-	const struct look_run *run = look->runs;
-	char start[32], end[32], took[32], status[72] = "";
-	struct holder_text words;
-
-	if (look->run_count == 0 || look_run_is_on(run))
-		return;
-	holder_text_split(&run->who, &words);
-	look_describe_time(run->start_ms, look->now_ms, start, sizeof(start));
-	if (run->end_ms == 0) {
-		print_line("last run:", "%s%s, since %s, did not finish",
-		    words.who, words.process, start);
-		return;
-	}
-	look_describe_time(run->end_ms, look->now_ms, end, sizeof(end));
-	moment_describe_age(run->end_ms - run->start_ms, took, sizeof(took));
-	if (run->status != -1)
-		snprintf(status, sizeof(status), ", status %d%s%s", run->status,
-		    is_usual(run) ? "" : ", ",
-		    is_usual(run) ? "" : run->reason);
-	print_line("last run:", "%s%s, %s to %s (%s)%s", words.who,
-	    words.process, start, end, took, status);
-}
-
-/* The last success, if that was another run, and when the next one is due. */
-static void
-print_expected(const struct look *look)
-{
-	const struct look_run *success = &look->success;
-	bool ahead = look_is_ahead(success->end_ms, look->now_ms);
-	char end[32], ago[64], every[32], late[32];
-	int64_t overdue_ms;
-	enum look_due due = look_due(look, &overdue_ms);
-
-	if (success->end_ms > 0 &&
-	    (look->run_count == 0 || look->runs[0].end_ms != success->end_ms)) {
-		moment_describe_time(success->end_ms - look->now_ms, end,
-		    sizeof(end));
-		look_describe_ago(success->end_ms, look->now_ms, ago,
-		    sizeof(ago));
-		print_line("success:", "%s at %s, %s%s", success->who.host, end,
-		    ago, ahead ? " by the clock of the server" : "");
-	}
-	if (look->expect_ms == 0)
-		return;
-	moment_describe_age(look->expect_ms, every, sizeof(every));
-	moment_describe_age(overdue_ms, late, sizeof(late));
-	if (due == LOOK_DUE_OVERDUE)
-		print_line("expected:", "a success every %s, overdue for %s",
-		    every, late);
-	else
-		print_line("expected:", "a success every %s%s", every,
-		    due == LOOK_DUE_UNKNOWN
-			? "; whether it is overdue is not known"
-			: "");
-}
-
-/* ---------------------------------------------------------------------- */
 
 void
-look_print(const struct look *look, const struct client *client)
+look_print_notes(const struct look *look)
 {
-	int64_t others = look->count - (int64_t)look->listed;
-	char place[LOOK_PLACE_MAX];
+	for (size_t i = 0; i < look->note_count; i++) {
+		const struct look_note *note = &look->notes[i];
+		struct sentence sentence = {.look = look, .note = note};
+		const char *template = sentences[note->what];
+		char text[TEXT_SIZE], *escaped;
 
-	look_describe_place(client, way_label(client->enquiry.server), place,
-	    sizeof(place));
-	print_line("lock:", "%s", client->opts->keys[0].name);
-	print_line("server:", "%s", place);
-	if (look->listed == 0)
-		print_line("holder:", "nobody%s",
-		    look_is_unknown(look) ? "; no such lock is known" : "");
-	else if (look->kind != 'x')
-		print_kind(look);
-	for (size_t i = 0; i < look->listed; i++)
-		print_holder(&look->holders[i]);
-	if (others > 0)
-		print_line("holders:", "%" PRId64 " more", others);
-	if (*look->fence != '\0')
-		print_line("fence:", "%s", look->fence);
-	if (look->nested > 0 || look->released)
-		print_line("nested:", "%" PRId64 " run%s inside%s",
-		    look->nested, plural(look->nested),
-		    look->released ? "; the outer one has ended" : "");
-	print_last_run(look);
-	print_expected(look);
-	print_queue(look);
-	notes_print(look);
-	fflush(stdout);
+		if (note->what == NOTED_ORDER)
+			template = is_obeyed(look, note) ? REPLACED : ASKED;
+		else if (note->what == NOTED_PAUSE)
+			template = note->by.state == HOLDER_PAUSED
+				       ? PAUSED
+				       : PAUSE_ENDED;
+		template_fill(template, word_of, &sentence, text, sizeof(text));
+		escaped = escape_text(text, ESCAPE_TEXT);
+		printf("%s\n", escaped);
+		free(escaped);
+	}
 }

@@ -10,6 +10,13 @@
  * former run and no note. A helper key that could not be read may have one. */
 bool look_is_unknown(const struct look *look);
 
+/* What ends the noun. */
+static inline const char *
+look_plural(int64_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
 /* The holders, in a few words. */
 void look_describe_holders(const struct look *look, char *text, size_t size);
 
@@ -64,7 +71,8 @@ bool look_run_has_failed(const struct look_run *run);
 void look_describe_place(const struct client *client, const char *server,
     char *text, size_t size);
 
-/* Prints to stdout; ferror(3) shows whether that could be written. */
-void look_print(const struct look *look, const struct client *client);
+/* To stdout, a line for each thing that has happened to a lock beside its runs,
+ * the newest first; ferror(3) shows whether that could be written. */
+void look_print_notes(const struct look *look);
 
 #endif

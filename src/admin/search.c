@@ -115,9 +115,8 @@ has_slot_moved(struct search_item *item, const struct question *question)
 	if (redirect == CLUSTER_NONE && strncmp(error, "TRYAGAIN", 8) != 0)
 		return false;
 	if (!seen_lately(search, item->key))
-		client_emit(client,
-		    (struct event){.type = EVENT_SLOT_MOVING,
-			.name = item->key + strlen(client->opts->prefix)});
+		CLIENT_EMIT(client, .type = EVENT_SLOT_MOVING,
+		    .name = item->key + strlen(client->opts->prefix));
 	search->incomplete = true;
 	return true;
 }
@@ -235,31 +234,43 @@ look_at_page(struct search *search, char **found)
 	return true;
 }
 
-static int
-search_page(struct search *search)
+/* Page by page. All that can be listed is. */
+static void
+search_server(void *arg)
 {
+	struct search *search = arg;
 	bool may_be_free = search->client->opts->all || search->on_key != NULL;
 	const char *pattern = may_be_free ? "*:rlk*:[iqr]" : "*:rlk*:[iq]";
-	struct query_page page;
-	struct request request;
-	bool found;
+	char *cursor = mem_strdup("0");
+	int result = EXITCODE_OK;
 
-	request_begin(&request);
-	REQUEST_ADD(&request, "SCAN", search->cursor, "MATCH", pattern, "COUNT",
-	    PAGE);
-	found = client_ask(search->client, &request, query_read_page, &page);
-	if (found) {
-		free(search->cursor);
-		search->cursor = page.cursor;
-		found = look_at_page(search, page.keys);
-		for (char **key = page.keys; *key != NULL; key++)
-			free(*key);
-		free(page.keys);
-	}
-	if (!found)
-		return client_report_failure(search->client);
-	return search->on_page != NULL ? search->on_page(search->arg)
-				       : EXITCODE_OK;
+	do {
+		struct query_page page;
+		struct request request;
+		bool found;
+
+		request_begin(&request);
+		REQUEST_ADD(&request, "SCAN", cursor, "MATCH", pattern, "COUNT",
+		    PAGE);
+		found = client_ask(search->client, &request, query_read_page,
+		    &page);
+		if (found) {
+			free(cursor);
+			cursor = page.cursor;
+			found = look_at_page(search, page.keys);
+			for (char **key = page.keys; *key != NULL; key++)
+				free(*key);
+			free(page.keys);
+		}
+		if (!found)
+			result = client_report_failure(search->client);
+		else if (search->on_page != NULL)
+			result = search->on_page(search->arg);
+	} while (result == EXITCODE_OK && strcmp(cursor, "0") != 0 &&
+		 !search->enough);
+	free(cursor);
+	if (result != EXITCODE_OK)
+		search->result = result;
 }
 
 /* --- a cluster ---------------------------------------------------------- */
@@ -268,23 +279,6 @@ static bool
 read_primaries(void *arg, const struct value *value)
 {
 	return enquiry_set_nodes(arg, value);
-}
-
-/* All that can be listed is. */
-static void
-search_server(void *arg)
-{
-	struct search *search = arg;
-	int result;
-
-	search->cursor = mem_strdup("0");
-	do
-		result = search_page(search);
-	while (result == EXITCODE_OK && strcmp(search->cursor, "0") != 0 &&
-	       !search->enough);
-	free(search->cursor);
-	if (result != EXITCODE_OK)
-		search->result = result;
 }
 
 bool
@@ -302,17 +296,13 @@ search_run(struct search *search)
 {
 	struct client *client = search->client;
 
-	search->incomplete = false;
-	search->result = EXITCODE_OK;
 	if (!client->endpoint->cluster || search_nodes(client))
 		enquiry_visit_nodes(&client->enquiry, search_server, search);
 	else
 		search->result = client_report_failure(client);
 	if (search->result == EXITCODE_OK && search->incomplete)
 		search->result = EXITCODE_UNAVAILABLE;
-	for (size_t i = 0; i < SEARCH_SEEN; i++) {
+	for (size_t i = 0; i < SEARCH_SEEN; i++)
 		free(search->seen[i]);
-		search->seen[i] = NULL;
-	}
 	return search->result;
 }

@@ -10,9 +10,9 @@ enum { SEARCH_SEEN = 4096 };
 /* The owner sets the first members. */
 struct search {
 	struct client *client;
-	/* A lock was found that is held; with --all one that is known. What is
-	 * taken out of the look is not freed after the call. */
-	void (*on_lock)(void *arg, struct look *look);
+	/* A lock was found that is held; with --all one that is known. May ask
+	 * the server, as long as the client has not failed. */
+	void (*on_lock)(void *arg, const struct look *look);
 	/* All locks of a page were found. The exit code: any but EXITCODE_OK
 	 * ends the search. NULL: nothing is to be done. */
 	int (*on_page)(void *arg);
@@ -27,13 +27,12 @@ struct search {
 	 * meanwhile, the second time soon after the first. So only recent keys
 	 * are remembered. */
 	char *seen[SEARCH_SEEN];
-	char *cursor;
 	bool incomplete;
 	bool is_denied; /* a record is: that has been reported */
 	int result;	/* of the servers so far */
 };
 
-/* The exit code; the reason is reported. May be repeated. */
+/* The exit code; the reason is reported. */
 int search_run(struct search *search);
 
 /* The key that has this helper, to be freed: key_helper the other way round.

@@ -3,13 +3,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "admin/search.h"
+#include "base/clock.h"
 #include "base/exitcode.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "lock/answer.h"
 #include "lock/outer.h"
 
-void
+/* The lock cannot be paused, for that reason. */
+static void
 target_refuse(struct target *target, enum ending_reason failure,
     const char *why)
 {
@@ -18,9 +21,8 @@ target_refuse(struct target *target, enum ending_reason failure,
 	target->state = target->is_queued ? TARGET_LEAVE : TARGET_OUT;
 }
 
-int
-target_init(struct target *target, const struct client *client, const char *key,
-    int node)
+static int
+target_init(struct target *target, const struct client *client, const char *key)
 {
 	const struct opts *opts = client->opts;
 	char token[TOKEN_SIZE];
@@ -28,7 +30,7 @@ target_init(struct target *target, const struct client *client, const char *key,
 	    outer_find(getenv("RLOCKRUN_HELD"), key, token);
 
 	*target = (struct target){.client = client,
-	    .node = node,
+	    .node = client->enquiry.node,
 	    .key = mem_strdup(key)};
 	target->config = (struct lock_config){.key = target->key,
 	    .name = target->key + strlen(opts->prefix),
@@ -51,12 +53,43 @@ target_init(struct target *target, const struct client *client, const char *key,
 	return claim_init(&target->claim, &target->config);
 }
 
+/* In the order of their names, each once: several helper keys lead to the same
+ * lock. One more than are permitted is enough to know that there are too many.
+ */
 void
-target_fini(struct target *target)
+targets_add(void *arg, const char *key)
 {
-	free(target->why);
-	claim_fini(&target->claim);
-	free(target->key);
+	struct targets *targets = arg;
+	size_t size = (targets->count + 1) * sizeof(struct target *), at = 0;
+	struct target **list;
+
+	while (at < targets->count &&
+	       strcmp(targets->list[at]->config.key, key) < 0)
+		at++;
+	if (targets->count > TARGETS_MAX ||
+	    (at < targets->count &&
+		strcmp(targets->list[at]->config.key, key) == 0))
+		return;
+	targets->list = list = mem_realloc(targets->list, size);
+	memmove(&list[at + 1], &list[at],
+	    (targets->count++ - at) * sizeof(struct target *));
+	list[at] = mem_alloc(sizeof(**list));
+	if (target_init(list[at], targets->client, key) == -1)
+		targets->is_incomplete = true;
+}
+
+void
+targets_fini(struct targets *targets)
+{
+	for (size_t i = 0; i < targets->count; i++) {
+		struct target *target = targets->list[i];
+
+		free(target->why);
+		claim_fini(&target->claim);
+		free(target->key);
+		free(target);
+	}
+	free(targets->list);
 }
 
 /* --- what is asked ------------------------------------------------------ */
@@ -99,7 +132,9 @@ read_try(struct target *target, const struct value *value)
 	return true;
 }
 
-bool
+/* Others have the lock by now. A pause is not renewed, or the lock acquired
+ * again; then false without randomness. */
+static bool
 target_lose(struct target *target, bool was_paused)
 {
 	bool is_own = *target->other == '\0';
@@ -135,22 +170,10 @@ read_mark(struct target *target, const struct value *value)
 	return target_lose(target, was_paused);
 }
 
-static bool
-read_left(struct target *target, const struct value *value)
-{
-	struct answer answer;
-
-	if (!answer_read(&answer, ANSWER_TO_RELEASE, value))
-		return false;
-	target->is_queued = false;
-	memcpy(target->head, answer.head, sizeof(target->head));
-	target->state = *target->head != '\0' ? TARGET_NOTIFY : TARGET_OUT;
-	return true;
-}
-
-/* No table of functions, whose addresses the loader would have to adjust at the
+/* Makes the request of the present state, which is neither PAUSED nor OUT. No
+ * table of functions, whose addresses the loader would have to adjust at the
  * start of each run. */
-void
+static void
 target_ask(struct request *request, struct target *target)
 {
 	struct claim *claim = &target->claim;
@@ -190,10 +213,13 @@ target_ask(struct request *request, struct target *target)
 	}
 }
 
-bool
+/* Reads the answer, except that to NOTE, and enters the next state, or stays to
+ * send the same request again. */
+static bool
 target_read(void *arg, const struct value *value)
 {
 	struct target *target = arg;
+	struct answer answer;
 
 	switch (target->state) {
 	case TARGET_LOOK:
@@ -203,7 +229,13 @@ target_read(void *arg, const struct value *value)
 	case TARGET_MARK:
 		return read_mark(target, value);
 	case TARGET_LEAVE:
-		return read_left(target, value);
+		if (!answer_read(&answer, ANSWER_TO_RELEASE, value))
+			return false;
+		target->is_queued = false;
+		memcpy(target->head, answer.head, sizeof(target->head));
+		target->state =
+		    *target->head != '\0' ? TARGET_NOTIFY : TARGET_OUT;
+		return true;
 	case TARGET_NOTIFY:
 		target->state = TARGET_OUT;
 		return true;
@@ -213,4 +245,153 @@ target_read(void *arg, const struct value *value)
 		break;
 	}
 	return false;
+}
+
+/* --- asking ------------------------------------------------------------- */
+
+/* The lock has moved to another node, which may have to be found. */
+static bool
+has_lock_moved(struct targets *targets, struct target *target,
+    const struct question *question)
+{
+	const struct enquiry *enquiry = &targets->client->enquiry;
+	struct url_address to;
+	int node;
+
+	if (question->outcome != QUESTION_FAILED ||
+	    !targets->client->endpoint->cluster ||
+	    cluster_redirect(question->error, &to) == CLUSTER_NONE)
+		return false;
+	node = enquiry_find_node(enquiry, &to);
+	if (node != -1)
+		target->node = node;
+	else
+		targets->must_find_nodes = true;
+	return true;
+}
+
+/* A try without a reply may arrive at any time: its token is not used again.
+ * A target that leaves does not try again: place and lease end by themselves.
+ */
+static void
+note_target_failure(struct targets *targets, struct target *target,
+    const struct question *question)
+{
+	struct client *client = targets->client;
+	bool is_silent = question->outcome == QUESTION_SILENT;
+
+	targets->must_find_nodes |= is_silent && client->endpoint->cluster;
+	if (target->state == TARGET_LEAVE || target->state == TARGET_NOTIFY)
+		target->state = TARGET_OUT;
+	else if (client->failure == ENDING_NOT_A_LOCK &&
+		 target->state == TARGET_MARK)
+		target_lose(target, target->until > clock_now());
+	else if (client->failure == ENDING_NOT_A_LOCK)
+		target_refuse(target, client->failure, question->error);
+	else if (target->state == TARGET_TRY && is_silent)
+		claim_supersede_token(&target->claim);
+	if (target->failing_since == 0)
+		target->failing_since = clock_now();
+	/* Other nodes may well reply. */
+	if (client->endpoint->cluster && target->until == 0 &&
+	    target->state < TARGET_LEAVE &&
+	    clock_now() >=
+		target->failing_since + client->opts->lock.server_timeout_ms)
+		target_refuse(target, ENDING_UNAVAILABLE, client->error);
+}
+
+/* A permanent failure stays, another one is forgotten at the next answer. */
+static void
+take_answers(struct targets *targets, struct target **some,
+    struct question *questions, size_t count)
+{
+	struct client *client = targets->client;
+
+	for (size_t i = 0; i < count; i++) {
+		enum target_state before = some[i]->state;
+		bool is_fatal = client->failure == ENDING_REFUSED;
+
+		if (before == TARGET_NOTE) {
+			some[i]->state = TARGET_PAUSED;
+			continue;
+		}
+		if (!is_fatal)
+			client_forget_failure(client);
+		some[i]->asked_at = questions[i].sent_us / 1000;
+		if (is_fatal || has_lock_moved(targets, some[i], &questions[i]))
+			continue;
+		client_take(client, &questions[i], target_read, some[i]);
+		if (client->failure != ENDING_NONE) {
+			note_target_failure(targets, some[i], &questions[i]);
+		} else {
+			targets->heard_at = clock_now();
+			some[i]->failing_since = 0;
+		}
+		targets->has_progress |= some[i]->state != before;
+	}
+	enquiry_forget(questions, count);
+}
+
+static void
+ask_together(struct targets *targets, struct target **some, size_t count)
+{
+	struct enquiry *enquiry = &targets->client->enquiry;
+	struct question questions[ENQUIRY_AT_ONCE];
+	enum target_state state = some[0]->state;
+	struct request requests[ENQUIRY_AT_ONCE];
+
+	enquiry->replicas =
+	    state == TARGET_MARK ? targets->client->opts->lock.replicas : 0;
+	for (size_t i = 0; i < count; i++) {
+		target_ask(&requests[i], some[i]);
+		questions[i] = enquiry_question(&requests[i]);
+	}
+	enquiry_ask(enquiry, questions, count);
+	for (size_t i = 0; i < count; i++)
+		request_fini(&requests[i]);
+	enquiry->replicas = 0;
+	take_answers(targets, some, questions, count);
+}
+
+/* Asks the node about its locks, one state after the other. */
+static void
+visit_node(void *arg)
+{
+	struct targets *targets = arg;
+	const struct client *client = targets->client;
+	struct target *some[ENQUIRY_AT_ONCE];
+	size_t count = 0;
+
+	for (enum target_state state = 0; state < TARGET_PAUSED; state++)
+		for (size_t i = 0; i < targets->count; i++) {
+			struct target *target = targets->list[i];
+
+			if (client->failure == ENDING_REFUSED &&
+			    state < TARGET_LEAVE)
+				break;
+			if (target->state == state &&
+			    target->node == client->enquiry.node)
+				some[count++] = target;
+			if (count == ENQUIRY_AT_ONCE ||
+			    (i + 1 == targets->count && count > 0)) {
+				ask_together(targets, some, count);
+				count = 0;
+			}
+		}
+}
+
+/* Asks once about each lock that is not settled. */
+void
+targets_ask(struct targets *targets)
+{
+	struct client *client = targets->client;
+
+	targets->has_progress = false;
+	client_forget_failure(client);
+	if (targets->must_find_nodes) {
+		targets->must_find_nodes = !search_nodes(client);
+		for (size_t i = 0; i < targets->count; i++)
+			targets->list[i]->node = 0;
+	}
+	enquiry_visit_nodes(&client->enquiry, visit_node, targets);
 }

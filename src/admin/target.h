@@ -1,5 +1,5 @@
-/* A lock that is to be paused, on its way there. The requests of all targets in
- * the same state can be sent together:
+/* The locks that are to be paused, on their way there. The requests of all
+ * targets in the same state can be sent together:
  *
  *   LOOK --free, or held--> TRY --granted--> MARK --> NOTE --> PAUSED
  *    | ^                     | |              ^ ^                |
@@ -54,26 +54,25 @@ struct target {
 	char head[WAITER_SIZE];	    /* to be notified, or empty */
 };
 
-/* Copies the key, which has the prefix. 0, or -1 with errno (no randomness, no
- * memory); target_fini is due in any case. What would never be
- * granted is OUT at once. */
-int target_init(struct target *target, const struct client *client,
-    const char *key, int node);
-void target_fini(struct target *target);
+/* Each round asks about all locks, so their number is limited. */
+enum { TARGETS_MAX = 1000 };
 
-/* The lock cannot be paused, for that reason. */
-void target_refuse(struct target *target, enum ending_reason failure,
-    const char *why);
+struct targets {
+	struct client *client;
+	struct target **list; /* by their names */
+	size_t count;	      /* TARGETS_MAX + 1: too many */
+	bool is_incomplete;   /* without randomness or memory for one */
+	bool must_find_nodes;
+	bool has_progress; /* in this round */
+	int64_t heard_at;  /* the last answer */
+};
 
-/* Others have the lock by now. A pause is not renewed, or the lock acquired
- * again; then false without randomness. */
-bool target_lose(struct target *target, bool was_paused);
+/* Adds a lock of the node that is visited to the struct targets, once. Copies
+ * the key, which has the prefix. What would never be granted is OUT at once. */
+void targets_add(void *arg, const char *key);
+void targets_fini(struct targets *targets);
 
-/* Makes the request of the present state, which is neither PAUSED nor OUT;
- * request_fini is due. */
-void target_ask(struct request *request, struct target *target);
-/* Reads the answer of a struct target, except that to NOTE, and enters the next
- * state, or stays to send the same request again. */
-query_read target_read;
+/* Asks once about each lock that is not settled. */
+void targets_ask(struct targets *targets);
 
 #endif

@@ -30,7 +30,10 @@ static const struct event_sink *const sinks[] = {&event_text, &event_log,
 struct program {
 	bool dumpable; /* as it was started: not if it is setuid, for example */
 	struct opts opts;
+	struct loop loop;
+	struct signals signals; /* of a run */
 	struct events events;
+	struct writer *writer;
 	struct tls_context *tls_context; /* NULL if no server needs it */
 };
 
@@ -134,64 +137,57 @@ report_failures(struct reread *reread, struct events *events)
 /* A file of certificates that cannot be used is found before anything is asked:
  * with one server, that is after the connection is made, so OpenSSL is loaded
  * meanwhile. While a file blocks, signals must still end us, which are blocked
- * later.
- *
- * Only what acquires a lock reads signals: it may have to release the lock, and
+ * later. */
+static void
+begin(struct program *self)
+{
+	struct opts *opts = &self->opts;
+	struct tls_context *context;
+
+	set_tls(self);
+	context = self->tls_context;
+	report_failures(&opts->login.file.reread, &self->events);
+	report_failures(&opts->sentinel_login.file.reread, &self->events);
+	if (context != NULL)
+		report_failures(tls_context_reread(context), &self->events);
+	if (loop_init(&self->loop) == -1)
+		log_die(EXITCODE_RESOURCE, "cannot wait for events");
+	if (context != NULL)
+		tls_context_begin(context,
+		    opts->server_count == 1 ? &self->loop : NULL);
+	self->writer = mem_alloc(sizeof(*self->writer));
+	events_open(&self->events, sinks, opts, &self->loop, self->writer);
+}
+
+/* Only what acquires a lock reads signals: it may have to release the lock, and
  * a run has a job to pass them on to. From then on no signal leaves a core.
  *
  * The agents of CI systems end what a cancelled step has left. They find it by
  * a variable in /proc/PID/environ, and only root may read that of a process
  * that is not dumpable. A waiter that they do not find gets the lock later, and
  * starts the deploy that was cancelled. */
-static int
-act(struct program *self)
+static void
+begin_run(struct program *self)
 {
-	const struct opts *opts = &self->opts;
-	struct tls_context *context = self->tls_context;
-	bool has_tls_key = context != NULL && opts->tls_cert != NULL;
-	struct writer *writer = mem_alloc(sizeof(*writer));
-	struct signals signals;
-	struct loop loop;
-	int result;
+	bool has_tls_key =
+	    self->tls_context != NULL && self->opts.tls_cert != NULL;
 
-	if (loop_init(&loop) == -1)
-		log_die(EXITCODE_RESOURCE, "cannot wait for events");
-	if (context != NULL && opts->server_count == 1 &&
-	    !tls_context_may_block(context))
-		tls_context_begin(context, &loop);
-	else if (context != NULL)
-		tls_context_load(context);
-	events_open(&self->events, sinks, opts, &loop, writer);
-	if (opts->action == OPTS_RUN ||
-	    (opts->action == OPTS_HOLD && opts->token == NULL)) {
-		if (signals_init(&signals) == -1)
-			log_die(EXITCODE_RESOURCE, "cannot read signals");
-		if (self->dumpable && !has_tls_key && !secret_was_here())
-			prctl(PR_SET_DUMPABLE, 1);
-		result = run(opts, &loop, &self->events, &signals);
-	} else if (opts->action == OPTS_DOCTOR) {
-		result = doctor(opts, &loop);
-	} else {
-		result = client_visit_servers(opts, &loop, &self->events,
-		    opts->watch_ms > 0 ? watch_show : commands[opts->action]);
-	}
-	events_close(&self->events);
-	/* A thread that hangs in a slow disk uses it until the program ends. */
-	if (!writer->has_thread)
-		free(writer);
-	loop_fini(&loop);
-	return result;
+	if (signals_init(&self->signals) == -1)
+		log_die(EXITCODE_RESOURCE, "cannot read signals");
+	if (self->dumpable && !has_tls_key && !secret_was_here())
+		prctl(PR_SET_DUMPABLE, 1);
 }
 
 /* Nobody but root may read our memory or trace us, and we leave no core: there
  * may be a password. A limit on cores would reach the job, and not a
  * core_pattern that is a pipe. What we fork inherits it, and executing the job
- * ends it. See act for who may be read, and the guard for who never is. */
+ * ends it. See begin_run for who may be read, and the guard for who never is.
+ */
 static __attribute__((noinline)) int
 run_program(int argc, char **argv)
 {
 	struct program self = {.dumpable = prctl(PR_GET_DUMPABLE) == 1};
-	enum opts_action action;
+	const struct opts *opts = &self.opts;
 	int result;
 
 	prctl(PR_SET_DUMPABLE, 0);
@@ -200,18 +196,31 @@ run_program(int argc, char **argv)
 	secret_wipe_stack();
 	if (result != 0)
 		return result;
-	set_tls(&self);
-	report_failures(&self.opts.login.file.reread, &self.events);
-	report_failures(&self.opts.sentinel_login.file.reread, &self.events);
-	if (self.tls_context != NULL)
-		report_failures(tls_context_reread(self.tls_context),
-		    &self.events);
-	action = self.opts.action;
-	result = action == OPTS_HELP || action == OPTS_VERSION ||
-			 action == OPTS_DUMP || action == OPTS_SHOW_CONFIG
-		     ? print_text(&self.opts)
-		     : act(&self);
-	tls_context_free(self.tls_context);
+	if (opts->action == OPTS_HELP || opts->action == OPTS_VERSION ||
+	    opts->action == OPTS_DUMP || opts->action == OPTS_SHOW_CONFIG) {
+		result = print_text(opts);
+	} else {
+		begin(&self);
+		if (opts->action == OPTS_RUN ||
+		    (opts->action == OPTS_HOLD && opts->token == NULL)) {
+			begin_run(&self);
+			result =
+			    run(opts, &self.loop, &self.events, &self.signals);
+		} else if (opts->action == OPTS_DOCTOR) {
+			result = doctor(opts, &self.loop);
+		} else {
+			result =
+			    client_visit_servers(opts, &self.loop, &self.events,
+				opts->watch_ms > 0 ? watch_show
+						   : commands[opts->action]);
+		}
+		events_close(&self.events);
+		/* A thread that hangs in a slow disk uses it until we end. */
+		if (!self.writer->has_thread)
+			free(self.writer);
+		loop_fini(&self.loop);
+		tls_context_free(self.tls_context);
+	}
 	opts_fini(&self.opts);
 	if (result < 0)
 		signals_die(-result);

@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/num.h"
@@ -102,4 +104,32 @@ descriptors_find(const char *path)
 			return (int)fd;
 	}
 	return -1;
+}
+
+int
+descriptors_poll(struct pollfd *polled, nfds_t count, int timeout_ms)
+{
+	return poll(polled, count, timeout_ms);
+}
+
+ssize_t
+descriptors_write(int fd, const struct iovec *parts, int count)
+{
+	const struct timespec at_once = {0, 0};
+	sigset_t xfsz, former;
+	ssize_t wrote;
+	int error;
+
+	sigemptyset(&xfsz);
+	sigaddset(&xfsz, SIGXFSZ);
+	sigprocmask(SIG_BLOCK, &xfsz, &former);
+	wrote = writev(fd, parts, count);
+	error = errno;
+	if (wrote == -1 && error == EFBIG)
+		sigtimedwait(&xfsz, NULL, &at_once);
+	/* A C library leaves its own signals out of a whole mask. */
+	if (sigismember(&former, SIGXFSZ) == 0)
+		sigprocmask(SIG_UNBLOCK, &xfsz, NULL);
+	errno = error;
+	return wrote;
 }

@@ -1,10 +1,13 @@
-/* Descriptors by their numbers. All of them are closed at once by
+/* What is done with descriptors. All of them are closed at once by
  * close_range(2), or one by one up to the last in /proc, if the kernel lacks
  * that call (before Linux 5.9) or a sandbox refuses it. */
 #ifndef DESCRIPTORS_H
 #define DESCRIPTORS_H
 
+#include <poll.h>
 #include <stdbool.h>
+#include <sys/types.h>
+#include <sys/uio.h>
 
 /* The last one that descriptors_close has to close: INT_MAX, or the highest
  * that is open. -1 with errno if it cannot be found. */
@@ -23,5 +26,13 @@ void descriptors_close_inherited(bool (*is_needed)(const void *arg, int fd),
 /* The number in a path such as /dev/fd/3 or /dev/stderr; -1 if it names none.
  */
 int descriptors_find(const char *path);
+
+/* As poll(2): where the program waits. The simulation has a world of its own in
+ * place of this. */
+int descriptors_poll(struct pollfd *polled, nfds_t count, int timeout_ms);
+
+/* Like writev(2). Beyond RLIMIT_FSIZE the kernel would end us by SIGXFSZ, or
+ * have us forward it to the job: here the write only fails with EFBIG. */
+ssize_t descriptors_write(int fd, const struct iovec *parts, int count);
 
 #endif

@@ -146,24 +146,6 @@ escape_next(const char **text, enum escape_style style, char out[ESCAPE_SIZE])
 	return put_escape((unsigned char)*bytes, style, out);
 }
 
-void
-escape_quote(const char *name, char *text, size_t size)
-{
-	size_t length = 0;
-
-	text[length++] = '"';
-	while (*name != '\0') {
-		char out[ESCAPE_SIZE];
-		size_t added = escape_next(&name, ESCAPE_QUOTED, out);
-
-		if (added > size - length - sizeof("\""))
-			break;
-		memcpy(text + length, out, added);
-		length += added;
-	}
-	memcpy(text + length, "\"", sizeof("\""));
-}
-
 size_t
 escape_width(const char *out, size_t length)
 {
@@ -191,24 +173,30 @@ escape_shorten(const char *text, enum escape_style style, size_t columns,
     char *shortened, size_t size)
 {
 	const char *quote = style == ESCAPE_QUOTED ? "\"" : "";
-	bool whole = escape_columns(text, style) <= columns;
-	size_t used = 2 * strlen(quote) + (whole ? 0 : strlen(ELLIPSIS));
+	const char *rest =
+	    escape_columns(text, style) <= columns ? "" : ELLIPSIS;
+	size_t used = 2 * strlen(quote) + strlen(rest);
 	size_t length = strlen(quote);
 
+	size -= strlen(rest) + strlen(quote);
 	snprintf(shortened, size, "%s", quote);
 	while (*text != '\0') {
 		char out[ESCAPE_SIZE];
 		size_t added = escape_next(&text, style, out);
 
 		used += escape_width(out, added);
-		if (used > columns ||
-		    added + sizeof(ELLIPSIS "\"") > size - length)
+		if (used > columns || added >= size - length)
 			break;
 		memcpy(shortened + length, out, added);
 		length += added;
 	}
-	snprintf(shortened + length, size - length, "%s%s",
-	    whole ? "" : ELLIPSIS, quote);
+	stpcpy(stpcpy(shortened + length, rest), quote);
+}
+
+void
+escape_quote(const char *name, char *text, size_t size)
+{
+	escape_shorten(name, ESCAPE_QUOTED, SIZE_MAX, text, size);
 }
 
 char *
@@ -230,15 +218,9 @@ escape_cut(const char *text, size_t bytes)
 char *
 escape_text(const char *text, enum escape_style style)
 {
-	char *escaped = mem_alloc(strlen(text) * ESCAPE_SIZE + 1);
-	char *end = escaped;
+	size_t size = strlen(text) * ESCAPE_SIZE + sizeof("\"\"");
+	char *escaped = mem_alloc(size);
 
-	while (*text != '\0') {
-		char out[ESCAPE_SIZE];
-		size_t length = escape_next(&text, style, out);
-
-		memcpy(end, out, length);
-		end += length;
-	}
+	escape_shorten(text, style, SIZE_MAX, escaped, size);
 	return escaped;
 }

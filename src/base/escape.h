@@ -48,7 +48,8 @@ void escape_shorten(const char *text, enum escape_style style, size_t columns,
  * memory is out. */
 char *escape_cut(const char *text, size_t bytes);
 
-/* A copy of text, escaped; to be freed. Dies when memory is out. */
+/* A copy of text, escaped, ESCAPE_QUOTED in quotes; to be freed. Dies when
+ * memory is out. */
 char *escape_text(const char *text, enum escape_style style);
 
 #endif

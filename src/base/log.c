@@ -11,12 +11,13 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "base/escape.h"
-#include "base/file_write.h"
-#include "base/poll.h"
 #include "base/tty.h"
 
 #define DEFAULT_COLUMNS 80
+
+#define ERASE_LINE "\r\033[K"
 
 /* A write of up to PIPE_BUF bytes to a pipe is atomic: messages of several
  * processes do not mix. */
@@ -25,7 +26,7 @@ struct message {
 	size_t length;
 };
 
-#define ERASE_LINE "\r\033[K"
+static const struct message erased = {ERASE_LINE, sizeof(ERASE_LINE) - 1};
 
 /* NOLINTNEXTLINE(*-avoid-non-const-global-variables): the state of stderr */
 static _Atomic bool in_progress; /* a progress line is shown */
@@ -34,27 +35,21 @@ static bool erases_others;
 /* NOLINTNEXTLINE(*-avoid-non-const-global-variables): log_die runs anywhere */
 static const char *consequence = "";
 
-/* False if it does not fit beside the newline that follows. */
-static bool
-append_text(struct message *message, const char *text, size_t length)
-{
-	if (length >= sizeof(message->text) - message->length)
-		return false;
-	memcpy(message->text + message->length, text, length);
-	message->length += length;
-	return true;
-}
-
+/* As much as fits into these columns and beside the newline that follows. */
 static void
-append_safe(struct message *message, const char *text)
+append(struct message *message, const char *text, size_t columns)
 {
-	bool fits = true;
-
-	while (fits && *text != '\0') {
+	while (*text != '\0') {
 		char out[ESCAPE_SIZE];
 		size_t length = escape_next(&text, ESCAPE_TEXT, out);
+		size_t width = escape_width(out, length);
 
-		fits = append_text(message, out, length);
+		if (width > columns ||
+		    length >= sizeof(message->text) - message->length)
+			return;
+		memcpy(message->text + message->length, out, length);
+		message->length += length;
+		columns -= width;
 	}
 }
 
@@ -67,9 +62,9 @@ log_raw(const char *line, size_t length)
 	const struct iovec text = {(void *)(uintptr_t)line, length};
 	struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
 
-	if (poll_wait(&out, 1, 0) != 1 || out.revents != POLLOUT)
+	if (descriptors_poll(&out, 1, 0) != 1 || out.revents != POLLOUT)
 		return;
-	if (file_write(out.fd, &text, 1) < 0)
+	if (descriptors_write(out.fd, &text, 1) < 0)
 		return; /* there is no other place to report it */
 }
 
@@ -85,13 +80,13 @@ log_message(int error, const char *format, va_list arguments)
 
 	vsnprintf(text, sizeof(text), format, arguments);
 	if (in_progress || erases_others)
-		append_text(&message, ERASE_LINE, strlen(ERASE_LINE));
-	append_text(&message, LOG_PREFIX, strlen(LOG_PREFIX));
-	append_safe(&message, text);
+		message = erased;
 	in_progress = false;
+	append(&message, LOG_PREFIX, SIZE_MAX);
+	append(&message, text, SIZE_MAX);
 	if (error != 0) {
-		append_safe(&message, ": ");
-		append_safe(&message, strerror(error));
+		append(&message, ": ", SIZE_MAX);
+		append(&message, strerror(error), SIZE_MAX);
 	}
 	message.text[message.length++] = '\n';
 	log_raw(message.text, message.length);
@@ -115,32 +110,19 @@ log_columns(void)
 void
 log_progress(const char *text, size_t columns)
 {
-	struct message message = {.length = 0};
-	bool fits = true;
+	struct message message = erased;
 
 	in_progress = true;
-	append_text(&message, ERASE_LINE, strlen(ERASE_LINE));
-	while (fits && *text != '\0') {
-		char out[ESCAPE_SIZE];
-		size_t length = escape_next(&text, ESCAPE_TEXT, out);
-		size_t width = escape_width(out, length);
-
-		fits = width <= columns && append_text(&message, out, length);
-		columns -= fits ? width : 0;
-	}
+	append(&message, text, columns);
 	log_raw(message.text, message.length);
 }
 
 void
 log_progress_end(void)
 {
-	struct message message = {.length = 0};
-
-	if (!in_progress)
-		return;
+	if (in_progress)
+		log_raw(erased.text, erased.length);
 	in_progress = false;
-	append_text(&message, ERASE_LINE, strlen(ERASE_LINE));
-	log_raw(message.text, message.length);
 }
 
 void

@@ -1,23 +1,18 @@
 #include "base/loop.h"
 
 #include <errno.h>
-#include <stddef.h>
-#include <stdlib.h>
 #include <unistd.h>
 
-#include "base/poll.h"
+#include "base/descriptors.h"
 
-/* How many descriptors are polled at a time without allocating memory, here or
- * in the kernel: poll(2) keeps this many waits on its stack. */
-#define LOOP_PART 8
-enum { LOOP_PART_MS = 10 };
+/* How many descriptors are polled at a time: twice as many as any run has, or
+ * as many as poll(2) takes without allocating memory, on its own stack. */
+enum { LOOP_ROOM = 128, LOOP_PART = 8, LOOP_PART_MS = 10 };
 
 int
 loop_init(struct loop *loop)
 {
-	*loop = (struct loop){.armed_at = CLOCK_NEVER,
-	    .now = clock_now(),
-	    .room = LOOP_PART};
+	*loop = (struct loop){.armed_at = CLOCK_NEVER, .now = clock_now()};
 	loop->timer_fd = clock_timer();
 	return loop->timer_fd == -1 ? -1 : 0;
 }
@@ -26,7 +21,6 @@ void
 loop_fini(struct loop *loop)
 {
 	close(loop->timer_fd);
-	free(loop->polled);
 }
 
 void
@@ -86,66 +80,40 @@ nearest_timer(const struct loop *loop)
 	return nearest;
 }
 
-/* False without memory for all descriptors at once. */
-static bool
-has_poll_room(struct loop *loop)
-{
-	size_t count = 1; /* the timer's */
-	struct pollfd *more;
-
-	for (const struct loop_fd *fd = loop->fds; fd != NULL; fd = fd->next)
-		count++;
-	if (count <= loop->room)
-		return true;
-	more = reallocarray(loop->polled, 2 * count, sizeof(*more));
-	if (more == NULL)
-		return false;
-	loop->polled = more;
-	loop->room = 2 * count;
-	return true;
-}
-
-/* Polls the timer and the descriptors from *next on, as many as there is room
- * for, and moves *next past them. */
+/* Polls the timer and all descriptors, so many at a time. If that takes several
+ * calls, none of them waits for long. */
 static int
-poll_from(struct loop *loop, struct loop_fd **next, size_t room, int timeout_ms)
+poll_parts(struct loop *loop, nfds_t room, int timeout_ms)
 {
-	struct pollfd few[LOOP_PART];
-	struct pollfd *polled = room > LOOP_PART ? loop->polled : few;
-	struct loop_fd *first = *next, *fd;
-	nfds_t count = 0;
+	struct pollfd polled[LOOP_ROOM];
+	struct loop_fd *first = loop->fds, *fd;
+	nfds_t count;
 
-	polled[count++] =
-	    (struct pollfd){.fd = loop->timer_fd, .events = POLLIN};
-	for (fd = first; fd != NULL && count < room; fd = fd->next)
-		polled[count++] =
-		    (struct pollfd){.fd = fd->fd, .events = fd->events};
-	*next = fd;
-	if (poll_wait(polled, count, timeout_ms) == -1)
-		return -1;
-	for (count = 1; first != fd; first = first->next)
-		first->revents = polled[count++].revents;
+	polled[0] = (struct pollfd){.fd = loop->timer_fd, .events = POLLIN};
+	do {
+		count = 1;
+		for (fd = first; fd != NULL && count < room; fd = fd->next)
+			polled[count++] =
+			    (struct pollfd){.fd = fd->fd, .events = fd->events};
+		if (fd != NULL && timeout_ms == -1)
+			timeout_ms = LOOP_PART_MS;
+		if (descriptors_poll(polled, count, timeout_ms) == -1)
+			return -1;
+		timeout_ms = 0;
+		for (count = 1; first != fd; first = first->next)
+			first->revents = polled[count++].revents;
+	} while (fd != NULL);
 	return 0;
 }
 
-/* In parts, each descriptor is still polled in each turn: a lack of memory must
- * neither hide an event nor end the run. */
+/* A lack of memory must neither hide an event nor end the run. */
 static int
 poll_events(struct loop *loop, int timeout_ms)
 {
-	struct loop_fd *next = loop->fds;
-	int rc = has_poll_room(loop)
-		     ? poll_from(loop, &next, loop->room, timeout_ms)
-		     : -1;
+	int rc = poll_parts(loop, LOOP_ROOM, timeout_ms);
 
-	if (rc == -1 && errno == ENOMEM) {
-		next = loop->fds;
-		timeout_ms = timeout_ms == 0 ? 0 : LOOP_PART_MS;
-		do {
-			rc = poll_from(loop, &next, LOOP_PART, timeout_ms);
-			timeout_ms = 0;
-		} while (rc == 0 && next != NULL);
-	}
+	if (rc == -1 && errno == ENOMEM)
+		rc = poll_parts(loop, LOOP_PART, timeout_ms);
 	return rc == -1 && errno != EINTR ? -1 : 0;
 }
 
@@ -167,26 +135,13 @@ dispatch_fds(struct loop *loop)
 	}
 }
 
-static void
-dispatch_timers(struct loop *loop, int64_t now)
-{
-	struct loop_timer *due;
-
-	while ((due = nearest_timer(loop)) != NULL && due->at <= now) {
-		loop_timer_remove(loop, due);
-		due->at = CLOCK_NEVER;
-		if (due->on_due != NULL)
-			due->on_due(due->arg);
-	}
-}
-
 /* Timers are due by a time that is taken before the last look at what has
  * arrived: if we were stopped, all that has come meanwhile is dispatched first.
  */
 int
 loop_turn(struct loop *loop)
 {
-	const struct loop_timer *nearest = nearest_timer(loop);
+	struct loop_timer *nearest = nearest_timer(loop);
 	int64_t at = nearest == NULL ? CLOCK_NEVER : nearest->at;
 
 	if (at != loop->armed_at) {
@@ -205,6 +160,12 @@ loop_turn(struct loop *loop)
 			return -1;
 	}
 	dispatch_fds(loop);
-	dispatch_timers(loop, loop->now);
+	while ((nearest = nearest_timer(loop)) != NULL &&
+	       nearest->at <= loop->now) {
+		loop_timer_remove(loop, nearest);
+		nearest->at = CLOCK_NEVER;
+		if (nearest->on_due != NULL)
+			nearest->on_due(nearest->arg);
+	}
 	return 0;
 }

@@ -29,13 +29,9 @@ struct loop_timer {
 	struct loop_timer *next;
 };
 
-struct pollfd;
-
 struct loop {
 	struct loop_fd *fds;
 	struct loop_timer *timers;
-	struct pollfd *polled; /* NULL while a few on the stack will do */
-	size_t room;	       /* how many can be polled at once */
 	int timer_fd;
 	int64_t armed_at;
 	/* The time of this turn. Whatever had arrived by then is dispatched
@@ -65,9 +61,9 @@ void loop_timer_set(struct loop *loop, struct loop_timer *timer, int64_t at);
 void loop_timer_remove(struct loop *loop, struct loop_timer *timer);
 
 /* Waits for an event or a timer, then dispatches descriptors before timers, so
- * that a reply which has already arrived wins over a timeout. Without memory
- * for all descriptors they are polled in parts, some milliseconds late. 0, or
- * -1 with errno. */
+ * that a reply which has already arrived wins over a timeout. Many descriptors,
+ * or all if the kernel is out of memory, are polled in parts, some milliseconds
+ * late. 0, or -1 with errno. */
 int loop_turn(struct loop *loop);
 
 #endif

@@ -29,12 +29,13 @@ rotate(uint32_t word, int by)
 }
 
 static void
-expand(const unsigned char block[BLOCK], uint32_t w[ROUNDS])
+add_block(uint32_t hash[WORDS], const unsigned char block[BLOCK])
 {
+	uint32_t w[ROUNDS], s[WORDS];
+
 	for (int i = 0; i < BLOCK / 4; i++) {
-		uint32_t word;
-		memcpy(&word, block + (ptrdiff_t)4 * i, sizeof(word));
-		w[i] = be32toh(word);
+		memcpy(&w[i], block + (ptrdiff_t)4 * i, sizeof(*w));
+		w[i] = be32toh(w[i]);
 	}
 	for (int i = BLOCK / 4; i < ROUNDS; i++) {
 		uint32_t a = w[i - 15], b = w[i - 2];
@@ -42,14 +43,6 @@ expand(const unsigned char block[BLOCK], uint32_t w[ROUNDS])
 		       (rotate(a, 7) ^ rotate(a, 18) ^ a >> 3) +
 		       (rotate(b, 17) ^ rotate(b, 19) ^ b >> 10);
 	}
-}
-
-static void
-add_block(uint32_t hash[WORDS], const unsigned char block[BLOCK])
-{
-	uint32_t w[ROUNDS], s[WORDS];
-
-	expand(block, w);
 	memcpy(s, hash, sizeof(s));
 	for (int i = 0; i < ROUNDS; i++) {
 		uint32_t e = s[4], a = s[0];

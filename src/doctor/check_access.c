@@ -362,21 +362,19 @@ judge_rules(struct rules *rules)
 {
 	struct findings *findings = rules->visit->findings;
 	size_t before = findings->count;
-	char *facts = NULL;
 
-	rows_put(&facts, "user:%s\nway:%s\nscratch:%s\n", rules->own_user,
-	    rules->is_dry ? "ACL DRYRUN" : "a scratch key",
-	    rules->visit->scratch);
 	/* Without -k nobody knows which names the rules should permit. */
 	if (rules->visit->enquiry.opts->key_count == 0 &&
 	    (rules->denied.keys & NEEDS_BIT(KEY_LOCK))) {
-		rows_judge("access keys", facts, findings);
+		rows_judge_facts("access keys", findings, "scratch:%s\n",
+		    rules->visit->scratch);
 		rules->denied.keys = 0;
 	}
 	add_findings(rules);
 	if (findings->count == before)
-		rows_judge("access", facts, findings);
-	free(facts);
+		rows_judge_facts("access", findings, "user:%s\nway:%s\n",
+		    rules->own_user,
+		    rules->is_dry ? "ACL DRYRUN" : "a scratch key");
 }
 
 void

@@ -20,7 +20,7 @@ void
 check_fleet_slots(struct visit *visit)
 {
 	const struct question *question = visit_ask_one(visit, "CLUSTER|INFO");
-	int64_t assigned, missing, failing, suspected;
+	int64_t assigned, failing, suspected;
 	const char *info;
 	char *facts = NULL;
 
@@ -30,7 +30,6 @@ check_fleet_slots(struct visit *visit)
 	assigned = info_number(info, "cluster_slots_assigned");
 	failing = info_number(info, "cluster_slots_fail");
 	suspected = info_number(info, "cluster_slots_pfail");
-	missing = assigned < 0 ? 0 : CLUSTER_SLOTS - assigned;
 	failing = failing < 0 ? 0 : failing;
 	suspected = suspected < 0 ? 0 : suspected;
 	if (info == NULL)
@@ -38,9 +37,10 @@ check_fleet_slots(struct visit *visit)
 		    "+cluster|info");
 	else
 		rows_put(&facts, "%s\n", info);
-	rows_put(&facts, "missing:%" PRId64 "\nfailing:%" PRId64 "\n", missing,
-	    failing);
-	rows_put(&facts, "silent:%" PRId64 "\n", failing + suspected);
+	rows_put(&facts,
+	    "missing:%" PRId64 "\nfailing:%" PRId64 "\nsilent:%" PRId64 "\n",
+	    assigned < 0 ? 0 : CLUSTER_SLOTS - assigned, failing,
+	    failing + suspected);
 	rows_judge("slots", facts, visit->findings);
 	free(facts);
 }
@@ -183,7 +183,6 @@ check_fleet_sentinels(struct visit *pattern, const struct endpoint *endpoint)
 	struct findings *findings = pattern->findings;
 	struct poll poll = {.master = endpoint->master};
 	size_t before = findings->count;
-	char *facts = NULL;
 
 	for (size_t i = 0; i < endpoint->host_count; i++) {
 		struct visit visit = {.enquiry = pattern->enquiry};
@@ -197,12 +196,11 @@ check_fleet_sentinels(struct visit *pattern, const struct endpoint *endpoint)
 		rows_judge("sentinel quorum", visit.facts, findings);
 		visit_end(&visit);
 	}
-	rows_put_flag(&facts, "agreed", findings->count == before);
-	rows_put(&facts, "replied:%zu\naddress:%s\nnamed:%zu\n", poll.replied,
-	    poll.first, endpoint->host_count);
-	rows_judge("sentinels", facts, findings);
-	rows_judge("sentinels named", facts, findings);
-	free(facts);
+	rows_judge_facts("sentinels", findings,
+	    "agreed:%s\nreplied:%zu\naddress:%s\n",
+	    rows_flag(findings->count == before), poll.replied, poll.first);
+	rows_judge_facts("sentinels named", findings, "named:%zu\n",
+	    endpoint->host_count);
 }
 
 /* --- several servers -------------------------------------------------- */
@@ -250,19 +248,18 @@ judge_pair(struct findings *findings, const struct identity *a,
 {
 	int64_t apart_us = llabs(a->clock.us - b->clock.us);
 	int64_t doubt_us = a->clock.error_us + b->clock.error_us;
-	char one[300], other[300], *facts = NULL;
+	char one[300], other[300], apart[32] = "";
 
 	info_text(a->facts, "server", one, sizeof(one));
 	info_text(b->facts, "server", other, sizeof(other));
-	rows_put(&facts, "a:%s\nb:%s\n", one, other);
-	rows_put_flag(&facts, "enough", info_is(a->facts, "enough", "1"));
-	rows_put_flag(&facts, "same", share(a, b, "run_id"));
-	rows_put_flag(&facts, "together", share(a, b, "address"));
 	if (a->clock.is_known && b->clock.is_known &&
 	    apart_us > CHECK_FAR_US + doubt_us)
-		rows_put(&facts, "apart:%.1f\n", (double)apart_us / 1e6);
-	rows_judge("pair", facts, findings);
-	free(facts);
+		snprintf(apart, sizeof(apart), "%.1f", (double)apart_us / 1e6);
+	rows_judge_facts("pair", findings,
+	    "a:%s\nb:%s\nenough:%s\nsame:%s\ntogether:%s\napart:%s\n", one,
+	    other, rows_flag(info_is(a->facts, "enough", "1")),
+	    rows_flag(share(a, b, "run_id")), rows_flag(share(a, b, "address")),
+	    apart);
 }
 
 void
@@ -277,9 +274,9 @@ check_fleet_servers(struct identity *identities, size_t count,
 	if (all < 2)
 		return;
 	findings->subject = "all servers";
-	rows_put(&facts, "servers:%zu\nspare:%zu\n", all, (all - 1) / 2);
-	rows_put_flag(&facts, "odd", all % 2 != 0);
-	rows_judge("majority", facts, findings);
+	rows_judge_facts("majority", findings,
+	    "servers:%zu\nspare:%zu\nodd:%s\n", all, (all - 1) / 2,
+	    rows_flag(all % 2 != 0));
 	before = findings->count;
 	for (size_t i = 0; i < count; i++) {
 		struct identity *one = &identities[i];
@@ -302,4 +299,202 @@ check_fleet_servers(struct identity *identities, size_t count,
 		rows_put_flag(&facts, findings->list[i].check, true);
 	rows_judge("voters", facts, findings);
 	free(facts);
+}
+
+/* --- replicas ------------------------------------------------------------
+ *
+ * Each of them may become the primary. All are asked first, as what one is
+ * worth depends on the others. */
+
+enum { REPLICAS_MAX = 64 };
+
+struct replica {
+	struct enquiry_node node;
+	char *facts; /* NULL: not reached */
+	struct offset clock;
+};
+
+struct replicas {
+	struct visit *primary;
+	struct replica list[REPLICAS_MAX];
+	size_t count;
+};
+
+/* slave0:ip=10.0.0.4,port=6379,state=online,offset=14,lag=0 */
+static bool
+read_replica(const char *line, struct url_address *at)
+{
+	char port[sizeof("65535")];
+	const char *digits = strstr(line, "port=");
+	int64_t number;
+
+	if (strncmp(line, "ip=", 3) != 0 || digits == NULL)
+		return false;
+	snprintf(at->host, sizeof(at->host), "%.*s",
+	    (int)strcspn(line + 3, ","), line + 3);
+	snprintf(port, sizeof(port), "%.*s", (int)strcspn(digits + 5, ","),
+	    digits + 5);
+	if (num_int(port, 1, UINT16_MAX, &number) == -1)
+		return false;
+	at->port = (int)number;
+	return *at->host != '\0';
+}
+
+static void
+ask_replica(const struct visit *primary, struct replica *replica)
+{
+	const struct enquiry *enquiry = &primary->enquiry;
+	struct enquiry_node *node = &replica->node;
+	struct visit visit = {.enquiry = {.opts = enquiry->opts,
+				  .loop = enquiry->loop},
+	    .findings = primary->findings,
+	    .is_replica = true};
+
+	enquiry_name_node(node, enquiry->endpoint, "replica");
+	visit.findings->subject = node->label;
+	enquiry_begin(&visit.enquiry, &node->endpoint, NULL);
+	check_server_measure(&visit);
+	check_server_ask(&visit);
+	if (!visit.is_over) {
+		replica->clock = visit.clock.best;
+		replica->facts = visit.facts;
+		visit.facts = NULL;
+	}
+	visit_end(&visit);
+}
+
+static void
+find_replicas(struct replicas *replicas)
+{
+	const struct visit *primary = replicas->primary;
+	int64_t count = info_number(primary->facts, "connected_slaves");
+	char name[24], line[CLUSTER_LABEL_SIZE + 64];
+
+	if (count > REPLICAS_MAX)
+		count = REPLICAS_MAX;
+	for (int64_t i = 0; i < count; i++) {
+		snprintf(name, sizeof(name), "slave%" PRId64, i);
+		info_text(primary->facts, name, line, sizeof(line));
+		if (read_replica(line,
+			&replicas->list[replicas->count].node.at))
+			replicas->count++;
+	}
+	if ((int64_t)replicas->count < count)
+		rows_judge_facts("replicas", primary->findings,
+		    "named:%zu\ncount:%" PRId64 "\n", replicas->count, count);
+	for (size_t i = 0; i < replicas->count; i++)
+		ask_replica(primary, &replicas->list[i]);
+}
+
+/* By which it is chosen to be promoted; 0: never. */
+static int64_t
+rank(const struct replica *replica, bool by_sentinel)
+{
+	int64_t priority = info_number(replica->facts, "slave_priority");
+	bool never =
+	    by_sentinel
+		? info_is(replica->facts, "replica_announced", "0")
+		: info_is(replica->facts, "cluster-replica-no-failover", "yes");
+
+	if (never || (by_sentinel && priority == 0))
+		return 0;
+	return by_sentinel && priority > 0 ? INT64_MAX - priority : 1;
+}
+
+static bool
+is_number(const char *host)
+{
+	return strchr(host, ':') != NULL ||
+	       host[strspn(host, "0123456789.")] == '\0';
+}
+
+/* Sentinels may know it by a name. */
+static bool
+is_known(const struct visit *primary, const struct url_address *at)
+{
+	for (size_t i = 0; i < primary->known_count; i++) {
+		const struct url_address *known = &primary->known[i];
+
+		if (known->port == at->port &&
+		    (strcmp(known->host, at->host) == 0 ||
+			!is_number(known->host) || !is_number(at->host)))
+			return true;
+	}
+	return primary->known == NULL;
+}
+
+/* Whether those that confirm a lock are those that may be promoted: if all of
+ * them confirm, they are. */
+static void
+judge_worth(const struct replicas *replicas, const struct replica *replica)
+{
+	const struct visit *primary = replicas->primary;
+	bool by_sentinel = primary->enquiry.endpoint->master != NULL;
+	int wanted = primary->enquiry.opts->lock.replicas;
+	int64_t best = 0;
+
+	if (!info_is(primary->facts, "fails_over", "1") ||
+	    (size_t)wanted >= replicas->count)
+		return;
+	for (size_t i = 0; i < replicas->count; i++) {
+		const struct replica *other = &replicas->list[i];
+
+		if (other->facts != NULL && rank(other, by_sentinel) > best)
+			best = rank(other, by_sentinel);
+	}
+	rows_judge_facts("replica promotion", primary->findings,
+	    "wanted:%d\nall:%zu\nunknown:%s\npassed_over:%s\n", wanted,
+	    replicas->count, rows_flag(!is_known(primary, &replica->node.at)),
+	    rows_flag(wanted > 0 && replica->facts != NULL &&
+		      rank(replica, by_sentinel) < best));
+}
+
+/* Its expiry times are those of the primary's clock. */
+static void
+put_difference(const struct visit *primary, struct replica *replica)
+{
+	struct offset clock = primary->clock.best;
+	int64_t ahead_us = replica->clock.us - clock.us;
+	int64_t doubt_us = clock.error_us + replica->clock.error_us;
+
+	rows_put_flag(&replica->facts, "no_time", !replica->clock.is_known);
+	rows_put_flag(&replica->facts, "time",
+	    clock.is_known && replica->clock.is_known);
+	if (llabs(ahead_us) > CHECK_FAR_US + doubt_us)
+		rows_put(&replica->facts, "%s:%.1f\n",
+		    ahead_us < 0 ? "behind" : "ahead",
+		    (double)llabs(ahead_us) / 1e6);
+	rows_put_flag(&replica->facts, "more_than_ttl",
+	    ahead_us > primary->enquiry.opts->lock.ttl_ms * 1000);
+}
+
+void
+check_fleet_replicas(struct visit *visit)
+{
+	struct replicas replicas = {.primary = visit};
+	struct findings *findings = visit->findings;
+	const char *subject = findings->subject;
+
+	find_replicas(&replicas);
+	for (size_t i = 0; i < replicas.count; i++) {
+		struct replica *replica = &replicas.list[i];
+		size_t before = findings->count;
+
+		findings->subject = replica->node.label;
+		judge_worth(&replicas, replica);
+		if (replica->facts == NULL)
+			continue;
+		findings->least = FINDING_NOTE;
+		if (rows_judge("replica", replica->facts, findings) == 0 ||
+		    !info_is(replica->facts, "loading", "1"))
+			rows_judge("kept", replica->facts, findings);
+		findings->least = FINDING_OK;
+		put_difference(visit, replica);
+		rows_judge("replica clock", replica->facts, findings);
+		if (findings->count == before)
+			rows_judge("replica good", replica->facts, findings);
+	}
+	for (size_t i = 0; i < replicas.count; i++)
+		free(replicas.list[i].facts);
+	findings->subject = subject;
 }

@@ -21,30 +21,25 @@ struct doctor {
 
 /* --- servers ---------------------------------------------------------- */
 
-/* One server, at whatever address it was found. */
+/* The one that is asked: a primary of a cluster, or what the URL leads to. */
 static void
-examine_server(struct visit *visit)
+examine_server(void *arg)
 {
+	struct doctor *doctor = arg;
+	struct visit *visit = &doctor->visit;
+
+	doctor->findings.subject = visit->enquiry.endpoint->label;
 	visit->is_over = false;
-	check_contact_begin(visit);
+	check_server_begin(visit);
 	if (check_server(visit)) {
-		check_contact_writes(visit);
+		check_server_writes(visit);
 		if (visit->scratch != NULL)
 			check_access(visit);
-		check_contact_end(visit);
-		check_replicas(visit);
+		check_server_end(visit);
+		check_fleet_replicas(visit);
 	}
 	free(visit->facts);
 	visit->facts = NULL;
-}
-
-static void
-examine_primary(void *arg)
-{
-	struct doctor *doctor = arg;
-
-	doctor->findings.subject = doctor->visit.enquiry.endpoint->label;
-	examine_server(&doctor->visit);
 	findings_print_new(&doctor->findings);
 }
 
@@ -64,17 +59,14 @@ examine_endpoint(struct doctor *doctor, const struct endpoint *endpoint)
 	if (endpoint->master != NULL)
 		check_fleet_sentinels(visit, endpoint);
 	enquiry_begin(&visit->enquiry, endpoint, scratch);
-	if (!endpoint->cluster) {
-		examine_server(visit);
-	} else {
+	if (endpoint->cluster) {
 		check_fleet_slots(visit);
 		check_access(visit);
 		findings_print_new(&doctor->findings);
 		visit->scratch = NULL;
-		if (check_fleet_nodes(visit))
-			enquiry_visit_nodes(&visit->enquiry, examine_primary,
-			    doctor);
 	}
+	if (!endpoint->cluster || check_fleet_nodes(visit))
+		enquiry_visit_nodes(&visit->enquiry, examine_server, doctor);
 	if (visit->identity.facts != NULL) {
 		rows_put(&visit->identity.facts, "server:%s\n",
 		    endpoint->label);

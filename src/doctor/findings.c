@@ -42,9 +42,9 @@ findings_add(struct findings *findings, int severity, const char *check,
 	    .check = check,
 	    .severity = is_error ? FINDING_ERROR : severity,
 	    .status = is_error ? severity : 0,
+	    .is_unknown = severity == FINDING_UNKNOWN,
 	    .text = mem_strdup(text),
 	    .remedy = mem_strdup(remedy)};
-	added->is_unknown = severity == FINDING_UNKNOWN;
 	for (size_t i = 0; i < findings->count; i++)
 		if (findings->list[i].is_unknown &&
 		    strcmp(findings->list[i].check, check) == 0)
@@ -117,37 +117,6 @@ findings_print_new(struct findings *findings)
 	fflush(stdout);
 }
 
-static void
-put_count(const struct findings *findings, int severity, const char *noun)
-{
-	size_t count = findings->counts[severity];
-
-	printf("%zu %s%s", count, noun, count == 1 ? "" : "s");
-}
-
-static void
-print_as_text(const struct findings *findings)
-{
-	const char *separator = ": ";
-
-	putchar('\n');
-	put_count(findings, FINDING_ERROR, "error");
-	fputs(", ", stdout);
-	put_count(findings, FINDING_WARNING, "warning");
-	if (findings->counts[FINDING_NOTE] > 0) {
-		fputs(", ", stdout);
-		put_count(findings, FINDING_NOTE, "note");
-	}
-	if (findings->counts[FINDING_UNKNOWN] > 0)
-		printf(", %zu not checked", findings->counts[FINDING_UNKNOWN]);
-	for (size_t i = 0; i < findings->count; i++)
-		if (findings->list[i].is_unknown) {
-			printf("%s%s", separator, findings->list[i].check);
-			separator = ", ";
-		}
-	putchar('\n');
-}
-
 /* --- JSON ------------------------------------------------------------- */
 
 static void
@@ -185,11 +154,35 @@ print_as_json(const struct findings *findings, int status)
 	putchar('\n');
 }
 
+/* --- the end ----------------------------------------------------------- */
+
 void
 findings_print_end(const struct findings *findings, int status)
 {
-	if (findings->is_json)
+	static const int counted[] = {FINDING_ERROR, FINDING_WARNING,
+	    FINDING_NOTE};
+	const char *separator = "\n";
+
+	if (findings->is_json) {
 		print_as_json(findings, status);
-	else
-		print_as_text(findings);
+		return;
+	}
+	for (size_t i = 0; i < sizeof(counted) / sizeof(*counted); i++) {
+		size_t count = findings->counts[counted[i]];
+
+		if (count == 0 && counted[i] == FINDING_NOTE)
+			continue;
+		printf("%s%zu %s%s", separator, count,
+		    severities[counted[i]].name, count == 1 ? "" : "s");
+		separator = ", ";
+	}
+	separator = ": ";
+	if (findings->counts[FINDING_UNKNOWN] > 0)
+		printf(", %zu not checked", findings->counts[FINDING_UNKNOWN]);
+	for (size_t i = 0; i < findings->count; i++)
+		if (findings->list[i].is_unknown) {
+			printf("%s%s", separator, findings->list[i].check);
+			separator = ", ";
+		}
+	putchar('\n');
 }

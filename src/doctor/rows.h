@@ -9,6 +9,9 @@
 
 #include "doctor/findings.h"
 
+/* Where one finds what the server does not say, if no access rule hides it. */
+#define ROWS_SEE "look into its configuration, or at its provider's page"
+
 /* Without pointers, which the loader would have to adjust at the start of each
  * run. */
 struct judgement {
@@ -32,11 +35,20 @@ void rows_put(char **facts, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* One that is there, or is not. */
 void rows_put_flag(char **facts, const char *name, bool is);
+/* The value of such a fact. */
+static inline const char *
+rows_flag(bool is)
+{
+	return is ? "1" : "";
+}
 
 /* Adds, of each check about that, the first row that applies, unless it is less
  * grave than the findings want. Rows of one check stand together. Returns how
  * many. */
 size_t rows_judge(const char *about, const char *facts,
     struct findings *findings);
+/* By these facts alone. */
+void rows_judge_facts(const char *about, struct findings *findings,
+    const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 #endif

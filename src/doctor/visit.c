@@ -10,30 +10,24 @@
 
 /* --- failures ---------------------------------------------------------- */
 
-/* What a message of the connection advises stands in parentheses at its end. */
-static char *
-cut_advice(char *text)
-{
-	size_t length = strlen(text);
-	char *open = strrchr(text, '(');
-
-	if (open == NULL || open == text || open[-1] != ' ' ||
-	    text[length - 1] != ')')
-		return NULL;
-	text[length - 1] = '\0';
-	open[-1] = '\0';
-	return open + 1;
-}
-
 void
 visit_put_failure(char **facts, const struct question *question)
 {
 	bool silent = question->outcome == QUESTION_SILENT;
-	char *text = mem_strdup(question->error);
-	const char *advice = silent ? cut_advice(text) : reply_advise(text);
+	char *text = mem_strdup(question->error), *open = strrchr(text, '(');
+	const char *advice = NULL;
 
-	if (!silent)
+	if (!silent) {
+		advice = reply_advise(text);
 		rows_put(facts, "refusal:the server refuses us: \n");
+	} else if (open != NULL && open != text && open[-1] == ' ' &&
+		   text[strlen(text) - 1] == ')') {
+		/* What a message of the connection advises stands at its end.
+		 */
+		text[strlen(text) - 1] = '\0';
+		open[-1] = '\0';
+		advice = open + 1;
+	}
 	rows_put(facts, "failure:%s\nadvice:%s\n", text,
 	    advice != NULL ? advice : "");
 	free(text);
@@ -48,7 +42,7 @@ visit_put_unknown(char **facts, const char *what, const char *error,
 	if (error != NULL && reply_is(error, "NOPERM"))
 		rows_put(facts, "permit_%s:permit %s\nsee_%s:permit %s\n", what,
 		    rule, what, rule);
-	rows_put(facts, "see_%s:" VISIT_SEE "\n", what);
+	rows_put(facts, "see_%s:" ROWS_SEE "\n", what);
 }
 
 void

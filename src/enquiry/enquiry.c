@@ -121,18 +121,6 @@ send_question(struct question *question, enum again again, bool more)
 }
 
 static void
-begin_question(struct enquiry *enquiry, struct question *question, bool more)
-{
-	question->enquiry = enquiry;
-	question->deadline =
-	    clock_now() + enquiry->opts->lock.server_timeout_ms;
-	question->sent_us = clock_now_us();
-	question->repeats = 0;
-	send_question(question, AGAIN_NO, more);
-	enquiry->unanswered++;
-}
-
-static void
 turn_loop(struct enquiry *enquiry)
 {
 	if (loop_turn(enquiry->loop) == 0)
@@ -155,8 +143,17 @@ enquiry_ask(struct enquiry *enquiry, struct question *questions, size_t count)
 		size_t end =
 		    count - at < ENQUIRY_AT_ONCE ? count : at + ENQUIRY_AT_ONCE;
 
-		for (size_t i = at; i < end; i++)
-			begin_question(enquiry, &questions[i], i + 1 < end);
+		for (size_t i = at; i < end; i++) {
+			struct question *question = &questions[i];
+
+			question->enquiry = enquiry;
+			question->deadline =
+			    clock_now() + enquiry->opts->lock.server_timeout_ms;
+			question->sent_us = clock_now_us();
+			question->repeats = 0;
+			send_question(question, AGAIN_NO, i + 1 < end);
+			enquiry->unanswered++;
+		}
 		while (enquiry->unanswered > 0)
 			turn_loop(enquiry);
 		for (; at < end; at++)
@@ -234,7 +231,6 @@ enquiry_set_nodes(struct enquiry *enquiry, const struct value *slots)
 			? cluster_primaries(slots, way_host(enquiry->server),
 			      &primaries)
 			: -1;
-
 	bool same = count == enquiry->node_count;
 
 	if (count == -1)

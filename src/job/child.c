@@ -81,12 +81,6 @@ child_find(struct child *child)
 	return child->path != NULL ? 0 : exit_code_of(errno);
 }
 
-void
-child_fini(struct child *child)
-{
-	free(child->path);
-}
-
 static const char *const pid_names[CHILD_PIDS] = {"LISTEN_PID=",
     "WATCHDOG_PID="};
 

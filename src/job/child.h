@@ -18,7 +18,7 @@ struct child {
 	bool own_group; /* otherwise the job stays in ours, where a terminal's
 			 * job control expects it */
 
-	char *path;
+	char *path; /* of child_find, to be freed */
 	char **env; /* of child_prepare_env */
 	char **env_end;
 	/* Variables of env whose value is the job's pid; empty: there is none.
@@ -29,7 +29,6 @@ struct child {
 /* Finds argv[0] as execvp(3) would. 0, or the exit code (EXITCODE_NOT_FOUND,
  * EXITCODE_CANNOT_RUN) with errno. */
 int child_find(struct child *child);
-void child_fini(struct child *child);
 
 /* In the guard: the job gets the environment of this process without the
  * variables of rlockrun. Where LISTEN_PID and WATCHDOG_PID name rlockrun, they

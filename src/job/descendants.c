@@ -81,20 +81,12 @@ find(const struct processes *processes, pid_t pid)
  * some while others end: repeat. That of this process is read without opening
  * anything. */
 struct children {
-	int fd;
+	int fd; /* the rest is 0 at first */
 	off_t read;
 	size_t at;
 	size_t length;
 	char text[512];
 };
-
-static void
-begin_children(struct children *children, int fd)
-{
-	children->fd = fd;
-	children->read = 0;
-	children->at = children->length = 0;
-}
 
 /* 0 at the end. Another reader of the same list may be at another place. */
 static pid_t
@@ -167,11 +159,10 @@ is_ours(const struct processes *all, const struct process *process)
 static int
 kill_children(const struct descendants *self)
 {
-	struct children children;
+	struct children children = {.fd = self->children};
 	pid_t pid;
 	int count = 0;
 
-	begin_children(&children, self->children);
 	while ((pid = next_child(&children)) != 0)
 		if (process_is_child(pid) && !is_earlier_child(self, pid) &&
 		    kill(pid, SIGKILL) == 0)
@@ -281,7 +272,7 @@ note_earlier(struct descendants *self)
 {
 	struct scan scan = {.self = self, .until = &never};
 	struct processes *all = &scan.all;
-	struct children children;
+	struct children children = {.fd = self->children};
 	struct process child = {0};
 	siginfo_t info;
 	int rc;
@@ -293,7 +284,6 @@ note_earlier(struct descendants *self)
 		if (all->list[i].descends)
 			rc = add(&self->earlier, &all->list[i]);
 	free(all->list);
-	begin_children(&children, self->children);
 	while (rc == 0 && (child.pid = next_child(&children)) != 0)
 		if (!is_earlier(self, &child))
 			rc = add(&self->earlier, &child);
@@ -395,10 +385,9 @@ signal_process(const struct descendants *self, const struct process *process,
 static bool
 lists_child(int fd, pid_t pid)
 {
-	struct children children;
+	struct children children = {.fd = fd};
 	pid_t child;
 
-	begin_children(&children, fd);
 	while ((child = next_child(&children)) != 0)
 		if (child == pid)
 			return true;
@@ -410,10 +399,9 @@ lists_child(int fd, pid_t pid)
 static void
 signal_unseen(const struct processes *seen, int list, int signo)
 {
-	struct children children;
+	struct children children = {.fd = list};
 	pid_t pid;
 
-	begin_children(&children, list);
 	while ((pid = next_child(&children)) != 0) {
 		int held =
 		    find(seen, pid) == NULL ? process_hold(pid) : PROCESS_GONE;
@@ -458,7 +446,7 @@ signal_all(const struct descendants *self, int signo,
 {
 	struct scan scan = {.self = self, .signo = signo, .until = until};
 	struct processes *all = &scan.all;
-	struct children children;
+	struct children children = {.fd = self->children};
 	struct process child = {.parent = getpid()};
 
 	read_all(&scan); /* some are better than none */
@@ -476,7 +464,6 @@ signal_all(const struct descendants *self, int signo,
 			signal_unseen_children(self, all, p, signo);
 		signal_process(self, p, signo);
 	}
-	begin_children(&children, self->children);
 	while ((child.pid = next_child(&children)) != 0)
 		if (find(all, child.pid) == NULL &&
 		    !is_earlier_child(self, child.pid))

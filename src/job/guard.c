@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "job/supervisor.h"
 
 /* How long guard_dismiss waits for a guard that was killed. */
 enum { DISMISS_MS = 1000 };

@@ -25,9 +25,7 @@
 #include "base/loop.h"
 #include "job/child.h"
 #include "job/descendants.h"
-#include "job/job.h"
-
-struct supervisor_page;
+#include "job/supervisor.h"
 
 struct guard {
 	struct job job; /* to be read only */

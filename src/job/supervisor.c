@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -16,7 +15,6 @@
 #include "base/descriptors.h"
 #include "base/secret.h"
 #include "job/descendants.h"
-#include "job/job.h"
 #include "job/signals.h"
 
 /* Between two bursts of KILL when nothing dies: a process stuck in the kernel
@@ -349,29 +347,6 @@ on_sigchld(int signo)
 	(void)signo; /* it only has to end ppoll(2) */
 }
 
-/* All that can fail comes before the job. What needs memory comes before the
- * lock is granted: nobody else has it while the job starts. */
-static int
-prepare_guard(struct supervisor *self)
-{
-	struct sigaction action = {.sa_handler = on_sigchld};
-
-	self->armed_at = CLOCK_NEVER;
-	self->entries = malloc(ENTRIES_ROOM);
-	if (self->entries == NULL || child_prepare_env(self->child) == -1)
-		return -1;
-	self->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
-	if (self->timer == -1 || descendants_open(&self->descendants) == -1 ||
-	    descendants_adopt_orphans() == -1)
-		return -1;
-	self->last_descriptor = descriptors_find_last();
-	if (self->last_descriptor == -1)
-		return -1;
-	/* If we are stopped, rlockrun's end must continue us. */
-	prctl(PR_SET_PDEATHSIG, SIGCONT);
-	return sigaction(SIGCHLD, &action, NULL);
-}
-
 /* A connection that rlockrun closes must not stay open here, and a copy of its
  * end of the socket would hide its death. rlockrun's descriptors are
  * close-on-exec, and have lower numbers than our socket: they were opened
@@ -387,12 +362,16 @@ close_ours(int sock)
 	}
 }
 
+/* All that can fail comes before the job. What needs memory comes before the
+ * lock is granted: nobody else has it while the job starts. */
 void
 supervisor_main(struct supervisor_page *page, int sock, struct child *child)
 {
+	struct sigaction action = {.sa_handler = on_sigchld};
 	struct supervisor self = {.page = page,
 	    .sock = sock,
 	    .descendants = {.proc = -1, .children = -1},
+	    .armed_at = CLOCK_NEVER,
 	    .child = child};
 
 	secret_wipe_stack();
@@ -400,8 +379,16 @@ supervisor_main(struct supervisor_page *page, int sock, struct child *child)
 	 * read must not find the guard, too: the job would outlive both. */
 	prctl(PR_SET_DUMPABLE, 0);
 	prctl(PR_SET_NAME, "rlockrun-guard");
+	/* If we are stopped, rlockrun's end must continue us. */
+	prctl(PR_SET_PDEATHSIG, SIGCONT);
 	close_ours(sock);
-	if (prepare_guard(&self) == -1)
+	if ((self.entries = malloc(ENTRIES_ROOM)) == NULL ||
+	    child_prepare_env(child) == -1 ||
+	    (self.timer = clock_timer()) == -1 ||
+	    descendants_open(&self.descendants) == -1 ||
+	    descendants_adopt_orphans() == -1 ||
+	    (self.last_descriptor = descriptors_find_last()) == -1 ||
+	    sigaction(SIGCHLD, &action, NULL) == -1)
 		exit_failed(&self);
 	supervise(&self);
 }

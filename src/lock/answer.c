@@ -11,7 +11,6 @@
 #include "lock/kind.h"
 #include "lock/limit.h"
 #include "lock/record.h"
-#include "redis/cursor.h"
 
 _Static_assert(LIMIT_AGE_MS == DURATION_MAX_MS, "no holder is older");
 

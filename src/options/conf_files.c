@@ -9,7 +9,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/secret.h"
-#include "options/edits.h"
 #include "options/nearest.h"
 
 enum { NAME_SIZE = 256 };
@@ -55,8 +54,8 @@ begin_section(struct reading *reading)
 	} else if (*wanted != '\0' && strcmp(name, wanted) == 0) {
 		reading->profile = NULL;
 		reading->locks = UINT32_MAX;
-	} else if (*wanted != '\0' &&
-		   edits_suffice(name, wanted, strlen(wanted) < 4 ? 1 : 2)) {
+	} else if (*wanted != '\0' && nearest_edits_suffice(name, wanted,
+					  strlen(wanted) < 4 ? 1 : 2)) {
 		reading->near_profile = name;
 	}
 }

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "options/edits.h"
 
 #define PREFIX "RLOCKRUN_"
 
@@ -15,6 +14,27 @@
 	"abcdefghijklmnopqrstuvwxyz" DIGITS "-."
 
 enum { NAME_SIZE = 64, EDITS_MAX = 2 };
+
+bool
+nearest_edits_suffice(const char *one, const char *other, int edits)
+{
+	while (*one != '\0' && *one == *other) {
+		one++;
+		other++;
+	}
+	if (*one == *other)
+		return true;
+	if (edits-- == 0)
+		return false;
+	if ((*one != '\0' && nearest_edits_suffice(one + 1, other, edits)) ||
+	    (*other != '\0' && nearest_edits_suffice(one, other + 1, edits)))
+		return true;
+	if (*one == '\0' || *other == '\0')
+		return false;
+	return nearest_edits_suffice(one + 1, other + 1, edits) ||
+	       (one[0] == other[1] && one[1] == other[0] &&
+		   nearest_edits_suffice(one + 2, other + 2, edits));
+}
 
 /* "max-run" and "Max_Run" become "MAX_RUN". */
 static void
@@ -38,7 +58,7 @@ is_meant(const char *known, const char *wanted, int edits)
 	spell(known, name);
 	return *name != '\0' && (size_t)edits * 2 <= strlen(name) &&
 	       (size_t)edits * 2 <= strlen(wanted) &&
-	       edits_suffice(wanted, name, edits);
+	       nearest_edits_suffice(wanted, name, edits);
 }
 
 const char *

@@ -4,6 +4,10 @@
 
 #include "options/opts_table.h"
 
+/* Whether at most so many edits turn one text into the other: adding, removing
+ * or replacing a character, or swapping two. */
+bool nearest_edits_suffice(const char *one, const char *other, int edits);
+
 /* The long name that is like this one, both without dashes, and its option; or
  * NULL. From anywhere, the name may also be spelt like a variable (without
  * RLOCKRUN_), the long name is empty if the option has only a variable, and an

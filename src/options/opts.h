@@ -8,7 +8,6 @@
 #include <stdint.h>
 
 #include "lock/config.h"
-#include "options/opts_hook.h"
 #include "redis/password_file.h"
 #include "redis/url.h"
 
@@ -24,6 +23,10 @@
 #define OPTS_KEY_MAX 1024 /* bytes, prefix included */
 #define OPTS_KEYS_MAX 32  /* each takes a connection */
 #define OPTS_SERVERS_MAX 15
+#define OPTS_HOOKS_MAX 16
+
+#define OPTS_TEXT_OF(limit) OPTS_TEXT_EXPANDED(limit)
+#define OPTS_TEXT_EXPANDED(limit) #limit
 
 enum opts_action {
 	OPTS_RUN,
@@ -54,6 +57,30 @@ enum opts_unavailable {
 	OPTS_UNAVAILABLE_FAIL,
 	OPTS_UNAVAILABLE_RUN, /* without the lock */
 	OPTS_UNAVAILABLE_SKIP,
+};
+
+/* Events that run hooks: HOOKS in rlockrun-events(7). */
+enum opts_hook_event {
+	OPTS_HOOK_BUSY,
+	OPTS_HOOK_WAITING,
+	OPTS_HOOK_ACQUIRED,
+	OPTS_HOOK_SLOW,
+	OPTS_HOOK_LOSING,
+	OPTS_HOOK_LOST,
+	OPTS_HOOK_RELEASED,
+	OPTS_HOOK_FAILED,
+	OPTS_HOOK_OVERTAKEN,
+	OPTS_HOOK_REPLACED,
+	OPTS_HOOK_PAUSED,
+	OPTS_HOOK_EVENTS,
+};
+
+struct opts_hook {
+	unsigned events;  /* as bits */
+	const char *text; /* as it was given, so long */
+	size_t length;
+	const char *command; /* the last part of it */
+	int line;	     /* of the file that sets it, or 0 */
 };
 
 struct opts_key {

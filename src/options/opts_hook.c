@@ -3,7 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "options/edits.h"
+#include "options/nearest.h"
 
 #define OPTS_HOOK_ALL ((1U << OPTS_HOOK_EVENTS) - 1)
 #define WORDS                        \
@@ -102,7 +102,7 @@ find_meant(const char *text, bool may_be_variable)
 		size_t shared = length < whole ? length : whole;
 
 		/* Or letters are missing or too many at the end: "fail". */
-		if (edits_suffice(word, event->text, edits) ||
+		if (nearest_edits_suffice(word, event->text, edits) ||
 		    (shared >= ALIKE_MIN &&
 			strncmp(word, event->text, shared) == 0))
 			return event->meant;
@@ -110,8 +110,8 @@ find_meant(const char *text, bool may_be_variable)
 	return NULL;
 }
 
-const char *
-opts_hook_mistake(const struct opts_hook *hook)
+static const char *
+find_mistake(const struct opts_hook *hook)
 {
 	const char *text = hook->text, *meant;
 	size_t length = words_length(text);
@@ -137,8 +137,8 @@ opts_hook_mistake(const struct opts_hook *hook)
 
 /* ---------------------------------------------------------------------- */
 
-struct opts_hook
-opts_hook_take(const char **text)
+static struct opts_hook
+take_hook(const char **text)
 {
 	struct opts_hook hook = {.text = *text, .command = *text};
 	const char *end = *text, *ignored;
@@ -162,4 +162,35 @@ opts_hook_take(const char **text)
 		hook.length--;
 	*text = end;
 	return hook;
+}
+
+/* A hook gets "none" in its environment, so that it runs no others. */
+const char *
+opts_hook_add(struct opts *opts, const char *text, int line, bool only_one)
+{
+	const char *reason;
+
+	if (strcmp(text, "none") == 0) {
+		opts->hook_count = 0;
+		return NULL;
+	}
+	while (*text != '\0') {
+		struct opts_hook hook = take_hook(&text);
+
+		if (only_one) {
+			text += strlen(text);
+			hook.length = (size_t)(text - hook.text);
+		}
+		if (hook.command == hook.text + hook.length)
+			return "a hook without a command";
+		reason = find_mistake(&hook);
+		if (reason != NULL)
+			return reason;
+		if (opts->hook_count == OPTS_HOOKS_MAX)
+			return "more than " OPTS_TEXT_OF(
+			    OPTS_HOOKS_MAX) " hooks";
+		hook.line = line;
+		opts->hooks[opts->hook_count++] = hook;
+	}
+	return NULL;
 }

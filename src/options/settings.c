@@ -12,11 +12,9 @@
 #include "base/num.h"
 #include "base/secret.h"
 #include "options/nearest.h"
+#include "options/opts_hook.h"
 
 enum { QUOTED_MAX = 128, URL_SHOWN = 256 };
-
-#define TEXT_OF(number) TEXT_OF_EXPANDED(number)
-#define TEXT_OF_EXPANDED(number) #number
 
 /* --- text to value: NULL, or the reason why not ----------------------- */
 
@@ -111,8 +109,8 @@ add_servers(struct opts *opts, const char *text, bool several)
 		if (i > 0 && !several)
 			reason = "one server per -r (-r URL -r URL)";
 		else if (opts->server_count == OPTS_SERVERS_MAX)
-			reason =
-			    "more than " TEXT_OF(OPTS_SERVERS_MAX) " servers";
+			reason = "more than " OPTS_TEXT_OF(
+			    OPTS_SERVERS_MAX) " servers";
 		else
 			reason =
 			    url_parse(url, &opts->servers[opts->server_count]);
@@ -127,39 +125,6 @@ add_servers(struct opts *opts, const char *text, bool several)
 	return reason;
 }
 
-/* "none" drops the hooks before it; a hook gets it in its environment, so that
- * it runs no others. An option is one hook, whatever its lines begin with. */
-static const char *
-add_hooks(struct settings *settings, const char *text)
-{
-	const struct setting *of = &settings->of[OPT_HOOK];
-	struct opts *opts = settings->opts;
-	const char *reason;
-
-	if (strcmp(text, "none") == 0) {
-		opts->hook_count = 0;
-		return NULL;
-	}
-	while (*text != '\0') {
-		struct opts_hook hook = opts_hook_take(&text);
-
-		if (of->origin == ORIGIN_COMMAND_LINE) {
-			text += strlen(text);
-			hook.length = (size_t)(text - hook.text);
-		}
-		if (hook.command == hook.text + hook.length)
-			return "a hook without a command";
-		reason = opts_hook_mistake(&hook);
-		if (reason != NULL)
-			return reason;
-		if (opts->hook_count == OPTS_HOOKS_MAX)
-			return "more than " TEXT_OF(OPTS_HOOKS_MAX) " hooks";
-		hook.line = of->place.line;
-		opts->hooks[opts->hook_count++] = hook;
-	}
-	return NULL;
-}
-
 static const char *
 set_value(struct settings *settings, const struct opts_row *row,
     const char *text)
@@ -172,10 +137,13 @@ set_value(struct settings *settings, const struct opts_row *row,
 	case OPTS_REPLICAS:
 		return set_replicas(opts, row, text);
 	case OPTS_HOOK:
-		return add_hooks(settings, text);
+		return opts_hook_add(opts, text,
+		    settings->of[OPT_HOOK].place.line,
+		    settings->of[OPT_HOOK].origin == ORIGIN_COMMAND_LINE);
 	case OPTS_KEY:
 		if (opts->key_count == OPTS_KEYS_MAX)
-			return "more than " TEXT_OF(OPTS_KEYS_MAX) " locks";
+			return "more than " OPTS_TEXT_OF(
+			    OPTS_KEYS_MAX) " locks";
 		opts->keys[opts->key_count++].name = text;
 		return NULL;
 	case OPTS_SERVER:

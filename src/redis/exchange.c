@@ -1,5 +1,3 @@
-#include "redis/exchange.h"
-
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -7,6 +5,7 @@
 #include "redis/socket.h"
 #include "redis/tls/tls_stream.h"
 #include "redis/way_kind.h"
+#include "redis/way_parts.h"
 
 enum { READ_BYTES = 16384 };
 
@@ -26,15 +25,15 @@ exchange_flush(struct way *way)
 {
 	struct pipeline *pipeline = &way->pipeline;
 	struct stream *stream = &way->stream;
-	const struct out *out = &pipeline->out;
 	ssize_t sent;
 
-	if (out->length == 0 && !tls_stream_has_unsent(stream->tls))
+	if (pipeline->out_length == 0 && !tls_stream_has_unsent(stream->tls))
 		return;
 	pipeline_stamp(pipeline);
-	sent = stream->tls != NULL
-		   ? tls_stream_write(stream->tls, out->bytes, out->length)
-		   : socket_write(stream->fd.fd, out->bytes, out->length);
+	sent = stream->tls != NULL ? tls_stream_write(stream->tls,
+					 pipeline->out, pipeline->out_length)
+				   : socket_write(stream->fd.fd, pipeline->out,
+					 pipeline->out_length);
 	/* A server that has hung up may have sent the reason before: it is read
 	 * in the next turn, then the end of the connection. */
 	if (sent == -1 && (errno == EPIPE || errno == ECONNRESET)) {
@@ -49,8 +48,8 @@ exchange_flush(struct way *way)
 		return;
 	}
 	if (sent > 0)
-		out_wrote(&pipeline->out, (size_t)sent);
-	stream_watch(stream, out->length > 0);
+		pipeline_wrote(pipeline, (size_t)sent);
+	stream_watch(stream, pipeline->out_length > 0);
 }
 
 /* --- reading ------------------------------------------------------------ */
@@ -89,13 +88,16 @@ way_deliver(struct way *way, struct value *value)
 
 	delivery.reply.again = heed(way, value_error(value));
 	if (delivery.reply.again == AGAIN_AT_OWNER) {
-		way_end(way, AGAIN_AT_OWNER, value_error(value));
+		way_end(way, value_error(value));
 		value_free(value);
 		return;
 	}
 	pipeline_take(&way->pipeline, value, &delivery);
 	exchange_leave(way);
-	pipeline_deliver(&delivery);
+	if (delivery.on_reply != NULL)
+		delivery.on_reply(delivery.arg, &delivery.reply);
+	value_free(delivery.first);
+	value_free(delivery.received);
 	if (way->handshake.misfit != NULL)
 		way_fail(way, "cannot use", way->handshake.misfit, NULL);
 	else if (way->state == WAY_UP && handshake_hangs_up(&way->handshake))
@@ -165,7 +167,7 @@ on_way_socket(void *arg, short revents)
 		reads = got > 0 && tls_stream_has_unread(way->stream.tls);
 	}
 	if (way->state == WAY_UP) {
-		stream_watch(&way->stream, way->pipeline.out.length > 0);
+		stream_watch(&way->stream, way->pipeline.out_length > 0);
 		exchange_leave(way);
 	}
 	way_set_timer(way);

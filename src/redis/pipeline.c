@@ -5,22 +5,81 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/secret.h"
 
 /* No answer to a command about one lock comes near these. */
 static const struct value_limits usual_limits = {65536, 64};
+/* A script and what goes before it. */
+enum { OUT_ROOM = 16000 };
+/* Of "$N\r\n" and of the end of the word behind it. */
+enum { HEAD_MAX = 32 };
 
 int
 pipeline_init(struct pipeline *pipeline)
 {
-	*pipeline = (struct pipeline){.count = 0};
-	return out_init(&pipeline->out);
+	*pipeline = (struct pipeline){.out = secret_alloc_mixed(OUT_ROOM)};
+	return pipeline->out == NULL ? -1 : 0;
 }
 
 void
 pipeline_fini(struct pipeline *pipeline)
 {
 	value_free(pipeline->first);
-	out_fini(&pipeline->out);
+	secret_free(pipeline->out);
+}
+
+static char *
+put_length(char *end, char type, size_t number)
+{
+	char digits[24];
+	size_t count = 0;
+
+	do
+		digits[count++] = (char)('0' + number % 10);
+	while ((number /= 10) > 0);
+	*end++ = type;
+	while (count > 0)
+		*end++ = digits[--count];
+	return mempcpy(end, "\r\n", 2);
+}
+
+static char *
+put_bulk(char *end, const char *word)
+{
+	size_t length = strlen(word);
+
+	end = put_length(end, '$', length);
+	end = mempcpy(end, word, length);
+	return mempcpy(end, "\r\n", 2);
+}
+
+/* The two words of head, unless it is NULL, and those of the list. Formatted in
+ * place, as a copy of AUTH would have to be wiped. 0, or -1 when memory is out:
+ * then nothing is added. */
+static int
+put_words(struct pipeline *pipeline, const char *const head[2],
+    const char *const *words)
+{
+	size_t size = HEAD_MAX, count = 0;
+	char *grown, *end;
+
+	if (head != NULL)
+		size +=
+		    strlen(head[0]) + strlen(head[1]) + 2 * (size_t)HEAD_MAX;
+	while (words[count] != NULL)
+		size += strlen(words[count++]) + HEAD_MAX;
+	grown = secret_grow(pipeline->out, pipeline->out_length + size);
+	if (grown == NULL)
+		return -1;
+	pipeline->out = grown;
+	end = put_length(grown + pipeline->out_length, '*',
+	    count + (head != NULL ? 2 : 0));
+	for (size_t i = 0; head != NULL && i < 2; i++)
+		end = put_bulk(end, head[i]);
+	for (size_t i = 0; i < count; i++)
+		end = put_bulk(end, words[i]);
+	pipeline->out_length = (size_t)(end - pipeline->out);
+	return 0;
 }
 
 /* Nobody could ask again after NOSCRIPT if nobody awaits the reply. */
@@ -54,10 +113,10 @@ pipeline_add(struct pipeline *pipeline, const struct command *command)
 	snprintf(count, sizeof(count), "%d", command->replicas);
 	snprintf(ms, sizeof(ms), "%" PRId64, command->replicas_ms);
 	if (pipeline->count + asks + 1 + waits > PIPELINE_MAX ||
-	    (asks && out_put(&pipeline->out, NULL, asking) == -1) ||
-	    out_put(&pipeline->out, script != NULL ? run : NULL,
-		command->words) == -1 ||
-	    (waits && out_put(&pipeline->out, NULL, wait) == -1))
+	    (asks && put_words(pipeline, NULL, asking) == -1) ||
+	    put_words(pipeline, script != NULL ? run : NULL, command->words) ==
+		-1 ||
+	    (waits && put_words(pipeline, NULL, wait) == -1))
 		return -1;
 	*at = (struct pending){.deadline = command->deadline,
 	    .sent_at = CLOCK_NEVER};
@@ -80,8 +139,17 @@ pipeline_add(struct pipeline *pipeline, const struct command *command)
 void
 pipeline_cut(struct pipeline *pipeline, size_t count, size_t length)
 {
-	out_cut(&pipeline->out, length);
+	explicit_bzero(pipeline->out + length, pipeline->out_length - length);
+	pipeline->out_length = length;
 	pipeline->count = count;
+}
+
+void
+pipeline_wrote(struct pipeline *pipeline, size_t length)
+{
+	memmove(pipeline->out, pipeline->out + length,
+	    pipeline->out_length - length);
+	pipeline_cut(pipeline, pipeline->count, pipeline->out_length - length);
 }
 
 int64_t
@@ -105,7 +173,7 @@ pipeline_limits(const struct pipeline *pipeline)
 bool
 pipeline_is_owed(const struct pipeline *pipeline)
 {
-	if (pipeline->out.length > 0)
+	if (pipeline->out_length > 0)
 		return true;
 	for (size_t i = 0; i < pipeline->count; i++)
 		if (pipeline->pending[i].on_reply != NULL)
@@ -167,7 +235,8 @@ judge_form(enum script_form *form, bool by_digest, const char *error)
 }
 
 /* If we have no access, a script is not to be sent again. What is, is so at
- * once: the WAIT behind a command that was not run is answered for nobody. */
+ * once: the WAIT behind a command that was not run is answered for nobody. The
+ * value of a command waits for WAIT's, and goes with it. */
 void
 pipeline_take(struct pipeline *pipeline, struct value *value,
     struct delivery *delivery)
@@ -196,26 +265,14 @@ pipeline_take(struct pipeline *pipeline, struct value *value,
 	pipeline->first = oldest.joined ? value : NULL;
 	reply->tag = oldest.tag;
 	reply->sent_at = oldest.sent_at;
-}
-
-/* What was received goes with the reply, that of the command behind WAIT's. */
-void
-pipeline_deliver(struct delivery *delivery)
-{
-	struct reply *reply = &delivery->reply;
-	bool joined = delivery->first != NULL;
-
-	reply->acks = joined ? delivery->received : NULL;
-	reply->owned = joined ? &delivery->first : &delivery->received;
+	reply->acks = delivery->first != NULL ? delivery->received : NULL;
+	reply->owned =
+	    delivery->first != NULL ? &delivery->first : &delivery->received;
 	reply->value = *reply->owned;
 	if (reply->kind != REPLY_NO_ACCESS) {
 		reply->error = value_error(reply->value);
 		reply->kind = reply->error == NULL ? REPLY_VALUE : REPLY_ERROR;
 	}
-	if (delivery->on_reply != NULL)
-		delivery->on_reply(delivery->arg, reply);
-	value_free(delivery->first);
-	value_free(delivery->received);
 }
 
 void

@@ -2,7 +2,12 @@
  * are not written yet, and handlers that await their reply.
  *
  * A script travels as its digest, unless it is sent again or nobody awaits its
- * reply. ASKING precedes what an ASK redirect has asked for. */
+ * reply. ASKING precedes what an ASK redirect has asked for.
+ *
+ * The bytes are arrays of bulk strings, as redis.io's "Redis serialization
+ * protocol specification" has them. They live in memory of secret.h, as AUTH is
+ * among them, and are wiped when they are written or cut off. The memory is
+ * kept, so that a new connection needs none while a job runs. */
 #ifndef PIPELINE_H
 #define PIPELINE_H
 
@@ -11,7 +16,6 @@
 #include <stdint.h>
 
 #include "redis/command.h"
-#include "redis/out.h"
 
 enum { PIPELINE_MAX = 16 };
 
@@ -27,7 +31,8 @@ struct pending {
 	bool joined; /* its answer is delivered with the next one's, WAIT's */
 };
 
-/* A reply on its way to the handler. */
+/* A reply on its way to the handler. Whoever has called that frees the values,
+ * which are NULL if the handler has taken them. */
 struct delivery {
 	reply_handler *on_reply; /* NULL: it is awaited by nobody, or not yet */
 	void *arg;
@@ -46,7 +51,8 @@ struct pipeline {
 	struct pending pending[PIPELINE_MAX];
 	size_t count;
 	struct value *first; /* until WAIT is answered */
-	struct out out;
+	char *out;	     /* what is not written */
+	size_t out_length;
 	enum script_form scripts;
 };
 
@@ -55,7 +61,7 @@ int pipeline_init(struct pipeline *pipeline);
 void pipeline_fini(struct pipeline *pipeline);
 
 /* 0, or -1 when memory is out or too many are unanswered: then pipeline_cut is
- * due, with what count and out.length were before. */
+ * due, with what count and out_length were before. */
 int pipeline_add(struct pipeline *pipeline, const struct command *command);
 void pipeline_cut(struct pipeline *pipeline, size_t count, size_t length);
 
@@ -68,17 +74,17 @@ struct value_limits pipeline_limits(const struct pipeline *pipeline);
 bool pipeline_is_owed(const struct pipeline *pipeline);
 bool pipeline_is_unsent(const struct pipeline *pipeline);
 
+/* So many bytes are written. */
+void pipeline_wrote(struct pipeline *pipeline, size_t length);
+
 /* Before a write: gives commands that were never written their sent_at. */
 void pipeline_stamp(struct pipeline *pipeline);
 
 /* Takes the answer to the oldest command, and makes it a reply that the caller
  * has begun: its label, what it asks for again, and for REPLY_NO_ACCESS its
- * kind and error. Takes the value. */
+ * kind and error. Takes the value. The reply points into the delivery. */
 void pipeline_take(struct pipeline *pipeline, struct value *value,
     struct delivery *delivery);
-
-/* Calls the handler, which may do anything but end the pipeline. */
-void pipeline_deliver(struct delivery *delivery);
 
 /* Forgets all commands, those not written included. */
 void pipeline_empty(struct pipeline *pipeline);

@@ -6,50 +6,8 @@
 #include <string.h>
 
 enum { WORDS_MAX = 256 }; /* of an error reply */
-enum { PREFIX_SIZE = 16 };
 
 #define LENGTH(array) (sizeof(array) / sizeof(*(array)))
-
-static const struct row {
-	char prefix[40];
-	enum verdict verdict;
-} rows[] = {
-    {"ERR max number of clients", VERDICT_RETRY},
-    {"LOADING", VERDICT_RETRY},
-    {"BUSY", VERDICT_RETRY},
-    {"MASTERDOWN", VERDICT_RETRY},
-    {"NOREPLICAS", VERDICT_RETRY},
-    {"OOM", VERDICT_RETRY},
-    {"MISCONF", VERDICT_RETRY},
-    {"TRYAGAIN", VERDICT_RETRY},
-    {"CLUSTERDOWN", VERDICT_RETRY},
-    {"READONLY", VERDICT_ANEW},
-    {"UNBLOCKED", VERDICT_ANEW},
-    {"WRONGTYPE", VERDICT_WRONGTYPE},
-    {"NOAUTH", VERDICT_REFUSED},
-    {"WRONGPASS", VERDICT_REFUSED},
-    {"NOPERM", VERDICT_REFUSED},
-    {"DENIED", VERDICT_REFUSED},
-    /* A denied command inside a script, in Redis 6 and in 7.2. */
-    {"ERR The user executing the script", VERDICT_REFUSED},
-    {"ERR ACL failure in script", VERDICT_REFUSED},
-    /* Without EVAL there is no lock. Others are missing inside of a script, in
-     * the words of Redis, of Redict and of Valkey. */
-    {"ERR unknown command", VERDICT_REFUSED},
-    {"ERR Unknown Redis command", VERDICT_REFUSED},
-    {"ERR Unknown Redict command", VERDICT_REFUSED},
-    {"ERR Unknown command", VERDICT_REFUSED},
-    /* A server that is too old: "... not allowed", but not the command. */
-    {"ERR Write commands", VERDICT_REPORT},
-    {"", VERDICT_REPORT},
-};
-
-static const char doubtful[][PREFIX_SIZE] = {"LOADING", "MASTERDOWN",
-    "CLUSTERDOWN", "READONLY", "UNBLOCKED"};
-
-/* How services and proxies word that they do not know or permit a command. */
-static const char denials[][PREFIX_SIZE] = {"not allowed", "not available",
-    "not support", "unsupported", "unknown command"};
 
 /* Scripts that look at the clock and write need a server that replicates what
  * they did, not the script: the default since Redis 5. */
@@ -58,39 +16,64 @@ static const char denials[][PREFIX_SIZE] = {"not allowed", "not available",
 
 #define SEE_RULES "permit it: see ACCESS RULES in rlockrun-servers(7)"
 
-/* What a person can do. */
-static const struct {
-	char prefix[72], advice[96];
-} advices[] = {
-    {"NOAUTH", "give a password by --password-file or RLOCKRUN_PASSWORD, "
-	       "which a job does not inherit"},
-    {"WRONGPASS", "check the user and the password"},
-    /* The three after it are those of servers before Redis 6. */
-    {"ERR AUTH ", "leave the password out, or name a user by --user"},
-    {"ERR Client sent AUTH,", "leave the password out"},
-    {"ERR invalid password", "check the password"},
-    {"ERR wrong number of arguments for 'auth'",
+/* The first row counts that the error begins with. */
+static const struct row {
+	char prefix[72];
+	enum verdict verdict;
+	bool doubtful;	 /* see reply_is_doubtful */
+	char advice[96]; /* what a person can do, if that is known */
+} rows[] = {
+    {"ERR max number of clients", VERDICT_RETRY, false, "raise its maxclients"},
+    {"LOADING", VERDICT_RETRY, true,
+	"it is loading its data; --server-timeout limits the wait"},
+    {"BUSY", VERDICT_RETRY, false, ""},
+    {"MASTERDOWN", VERDICT_RETRY, true, ""},
+    {"NOREPLICAS", VERDICT_RETRY, false, ""},
+    {"OOM", VERDICT_RETRY, false, "its memory is full: raise its maxmemory"},
+    {"MISCONF", VERDICT_RETRY, false, "it cannot save its data: see its log"},
+    {"TRYAGAIN", VERDICT_RETRY, false, ""},
+    {"CLUSTERDOWN", VERDICT_RETRY, true, ""},
+    {"READONLY", VERDICT_ANEW, true,
+	"it is a replica: use the address of the primary, or "
+	"redis-sentinel://"},
+    {"UNBLOCKED", VERDICT_ANEW, true, ""},
+    {"WRONGTYPE", VERDICT_WRONGTYPE, false, ""},
+    {"NOAUTH", VERDICT_REFUSED, false,
+	"give a password by --password-file or RLOCKRUN_PASSWORD, which a job "
+	"does not inherit"},
+    {"WRONGPASS", VERDICT_REFUSED, false, "check the user and the password"},
+    {"NOPERM", VERDICT_REFUSED, false, SEE_RULES},
+    {"DENIED", VERDICT_REFUSED, false,
+	"set a password on the server, or protected-mode no"},
+    /* A denied command inside a script, in Redis 6 and in 7.2. */
+    {"ERR The user executing the script", VERDICT_REFUSED, false, SEE_RULES},
+    {"ERR ACL failure in script", VERDICT_REFUSED, false, SEE_RULES},
+    /* Without EVAL there is no lock. Others are missing inside of a script, in
+     * the words of Redis, of Redict and of Valkey. */
+    {"ERR unknown command", VERDICT_REFUSED, false, ""},
+    {"ERR Unknown Redis command", VERDICT_REFUSED, false, ""},
+    {"ERR Unknown Redict command", VERDICT_REFUSED, false, ""},
+    {"ERR Unknown command", VERDICT_REFUSED, false, ""},
+    {WRITE_AFTER_TIME, VERDICT_REPORT, false,
+	"install Redis 5 or newer, or Valkey, or set lua-replicate-commands "
+	"yes"},
+    {"ERR AUTH ", VERDICT_REPORT, false,
+	"leave the password out, or name a user by --user"},
+    /* These three are those of servers before Redis 6. */
+    {"ERR Client sent AUTH,", VERDICT_REPORT, false, "leave the password out"},
+    {"ERR invalid password", VERDICT_REPORT, false, "check the password"},
+    {"ERR wrong number of arguments for 'auth'", VERDICT_REPORT, false,
 	"before Redis 6 there are no users: leave the user out, as in "
 	"redis://:PASSWORD@HOST"},
-    {"ERR DB index", "choose a db that the server has"},
-    {"ERR invalid DB index", "choose a db that the server has"},
-    {"NOPERM", SEE_RULES},
-    {"ERR The user executing the script", SEE_RULES},
-    {"ERR ACL failure in script", SEE_RULES},
-    {"DENIED", "set a password on the server, or protected-mode no"},
-    {"READONLY", "it is a replica: use the address of the primary, or "
-		 "redis-sentinel://"},
-    {"LOADING", "it is loading its data; --server-timeout limits the wait"},
-    {"MISCONF", "it cannot save its data: see its log"},
-    {"OOM", "its memory is full: raise its maxmemory"},
-    {"ERR max number of clients", "raise its maxclients"},
-    {WRITE_AFTER_TIME, "install Redis 5 or newer, or Valkey, or set "
-		       "lua-replicate-commands yes"},
+    {"ERR DB index", VERDICT_REPORT, false, "choose a db that the server has"},
+    {"ERR invalid DB index", VERDICT_REPORT, false,
+	"choose a db that the server has"},
+    {"", VERDICT_REPORT, false, ""},
 };
 
-/* What a node of a cluster answers to a client that takes it for a server of
- * its own. */
-static const char of_a_cluster[][PREFIX_SIZE] = {"MOVED ", "ASK ", "CROSSSLOT"};
+/* How services and proxies word that they do not know or permit a command. */
+static const char denials[][16] = {"not allowed", "not available",
+    "not support", "unsupported", "unknown command"};
 
 struct value *
 reply_take(const struct reply *reply)
@@ -110,15 +93,6 @@ reply_is(const char *error, const char *prefix)
 	return strncmp(error, prefix, strlen(prefix)) == 0;
 }
 
-static bool
-is_any(const char *error, const char prefixes[][PREFIX_SIZE], size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (reply_is(error, prefixes[i]))
-			return true;
-	return false;
-}
-
 static const struct row *
 find_row(const char *error)
 {
@@ -130,13 +104,15 @@ find_row(const char *error)
 }
 
 /* A transient error has similar words, "OOM command not allowed", and a proxy
- * or an old script may put others before them. */
+ * or an old script may put others before them. So has a server that is too old
+ * for our scripts. */
 bool
 reply_denies_command(const char *error)
 {
 	if (reply_is(error, "ERR unknown command"))
 		return true;
-	if (*find_row(error)->prefix != '\0' ||
+	if (find_row(error)->verdict != VERDICT_REPORT ||
+	    reply_is(error, "ERR Write commands") ||
 	    strcasestr(error, "command") == NULL)
 		return false;
 	for (const struct row *row = rows; *row->prefix != '\0'; row++)
@@ -176,7 +152,7 @@ reply_judge(const struct reply *reply)
 bool
 reply_is_doubtful(const char *error)
 {
-	return is_any(error, doubtful, LENGTH(doubtful));
+	return find_row(error)->doubtful;
 }
 
 /* A sentinel repeats the whole script in its answer. */
@@ -190,7 +166,10 @@ reply_explain(const char *error)
 	    strstr(error, "EVAL") != NULL)
 		return "it does not know EVAL, perhaps it is a sentinel "
 		       "(redis-sentinel://HOST/MASTER)";
-	if (is_any(error, of_a_cluster, LENGTH(of_a_cluster)))
+	/* What a node answers to a client that takes it for a server of its
+	 * own. */
+	if (reply_is(error, "MOVED ") || reply_is(error, "ASK ") ||
+	    reply_is(error, "CROSSSLOT"))
 		return "it is a node of a cluster (redis-cluster://HOST)";
 	return error;
 }
@@ -198,10 +177,9 @@ reply_explain(const char *error)
 const char *
 reply_advise(const char *error)
 {
-	for (size_t i = 0; i < LENGTH(advices); i++)
-		if (reply_is(error, advices[i].prefix))
-			return advices[i].advice;
-	return NULL;
+	const char *advice = find_row(error)->advice;
+
+	return *advice != '\0' ? advice : NULL;
 }
 
 void

@@ -5,12 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/dice.h"
 #include "base/secret.h"
-#include "redis/exchange.h"
 #include "redis/socket.h"
-#include "redis/tls/secure.h"
 #include "redis/tls/tls_stream.h"
 #include "redis/way_kind.h"
+#include "redis/way_parts.h"
+
+/* A connection that is shorter does not last; and the pauses after it. */
+enum { SOON_MS = 1000, REST_MIN_MS = 100, REST_MAX_MS = 1000 };
 
 const struct way_kind way_address = {.locate = NULL};
 
@@ -78,7 +81,7 @@ cancel_dial(struct way *way)
 	if (way->state == WAY_RESOLVING)
 		resolve_cancel(&way->dial.resolve);
 	race_cancel(&way->dial.race);
-	secure_cancel_probe(way);
+	stream_close(&way->dial.probe);
 	stream_close(&way->stream);
 }
 
@@ -103,7 +106,7 @@ way_free(struct way *way)
 		return;
 	way_close(way);
 	pipeline_fini(&way->pipeline);
-	handshake_fini(&way->handshake);
+	secret_free(way->handshake.password);
 	if (way->place != NULL && way->kind->end != NULL)
 		way->kind->end(way->place);
 	free(way);
@@ -133,7 +136,10 @@ way_has_moved(const struct way *way, const struct way *from)
 int64_t
 way_rests_until(const struct way *way)
 {
-	return rest_until(&way->rest, way->state == WAY_UP, clock_now());
+	bool lasts =
+	    way->state == WAY_UP && clock_now() - way->opened_at >= SOON_MS;
+
+	return lasts ? 0 : way->rests_until;
 }
 
 const char *
@@ -180,7 +186,7 @@ way_ends_at(const struct way *way)
 /* A handler may send anew, which changes all that a reply points at: so that is
  * copied before. */
 void
-way_end(struct way *way, enum again again, const char *error)
+way_end(struct way *way, const char *moved)
 {
 	struct pipeline left = way->pipeline;
 	struct reply reply = handshake_reply(&way->handshake, way->to.label);
@@ -191,11 +197,11 @@ way_end(struct way *way, enum again again, const char *error)
 	memcpy(failure, way->error, sizeof(failure));
 	if (reply.kind == REPLY_NO_ACCESS) {
 		reply.error = refusal;
-	} else if (error != NULL) {
+	} else if (moved != NULL) {
 		reply.kind = REPLY_ERROR;
-		reply.error = error;
+		reply.error = moved;
 	}
-	reply.again = again;
+	reply.again = moved != NULL ? AGAIN_AT_OWNER : AGAIN_NO;
 	reply.failure = failure;
 	reply.permanent = way->permanent;
 	pipeline_empty(&way->pipeline);
@@ -213,7 +219,7 @@ way_end(struct way *way, enum again again, const char *error)
 void
 way_drop(struct way *way)
 {
-	way_end(way, AGAIN_NO, NULL);
+	way_end(way, NULL);
 }
 
 void
@@ -294,6 +300,25 @@ way_fail_soon(struct way *way, const char *what, const char *why,
 	"closed without a reply, perhaps by a proxy that does not know " \
 	"CLIENT SETNAME"
 
+/* A server, or a proxy, that hangs up soon after it has accepted would
+ * otherwise get a storm of connections: no retry backs off that has a reply to
+ * each first command. */
+static void
+begin_rest(struct way *way)
+{
+	int64_t now = clock_now();
+
+	if (now - way->opened_at >= SOON_MS) {
+		way->rest_ms = way->rests_until = 0;
+		return;
+	}
+	way->rest_ms = way->rest_ms == 0
+			   ? REST_MIN_MS
+			   : clock_min(way->rest_ms * 2, REST_MAX_MS);
+	way->rests_until =
+	    now + dice_between(way->rest_ms - way->rest_ms / 5, way->rest_ms);
+}
+
 /* A TLS server mostly hangs up without an alert on a client that does not begin
  * with TLS. */
 void
@@ -305,7 +330,7 @@ way_hang_up(struct way *way, int error)
 			(error == 0 || error == ECONNRESET);
 	const char *why = "closed by the server", *advice = NULL;
 
-	rest_hang_up(&way->rest, clock_now());
+	begin_rest(way);
 	if (no_reply) {
 		why = NO_REPLY;
 	} else if (way->handshake.complaint[0] != '\0') {
@@ -338,8 +363,9 @@ way_set_timer(struct way *way)
 	int64_t at = way_ends_at(way);
 
 	if (way->state == WAY_SECURING)
-		at = clock_min(at,
-		    clock_min(way->dial.secure_by, way->dial.probe_at));
+		at = clock_min(at, way->dial.secure_by);
+	if (way->state == WAY_SECURING || way->state == WAY_PROBING)
+		at = clock_min(at, way->dial.probe_at);
 	if (way->state != WAY_FAILED)
 		loop_timer_set(way->loop, &way->timer, at);
 }
@@ -366,16 +392,10 @@ on_raced(void *arg, int error)
 static void
 connect_to_any(struct way *way)
 {
-	struct dial *dial = &way->dial;
-	int rc;
-
 	way->state = WAY_CONNECTING;
-	rc = race_go(&dial->race,
-	    clock_min(dial->counts_until, way_ends_at(way)));
-	if (rc != 0)
-		on_raced(way, rc == 1 ? 0 : errno);
-	else
-		way_set_timer(way);
+	race_go(&way->dial.race,
+	    clock_min(way->dial.counts_until, way_ends_at(way)));
+	way_set_timer(way);
 }
 
 static void
@@ -399,17 +419,9 @@ on_resolved(void *arg, const struct resolve_answer *answer)
 static void
 dial(struct way *way)
 {
-	struct resolve_answer at_once;
-	int resolved = resolve_start(&way->dial.resolve, &way->to, &at_once);
-
-	if (resolved == -1) {
+	way->state = WAY_RESOLVING;
+	if (resolve_start(&way->dial.resolve, &way->to) == -1)
 		way_fail_soon(way, NO_NAME, strerror(errno), NULL);
-	} else if (resolved == 0) {
-		way->state = WAY_RESOLVING;
-	} else {
-		race_enter(&way->dial.race, &at_once);
-		connect_to_any(way);
-	}
 }
 
 /* The end, a probe, or the addresses that are left. */
@@ -513,7 +525,7 @@ way_send(struct way *way, const struct command *command)
 	if (command->again == AGAIN_ASKING && way->kind->asked != NULL)
 		way = way->kind->asked(way->place);
 	queued = way->pipeline.count;
-	length = way->pipeline.out.length;
+	length = way->pipeline.out_length;
 	opening = way->state == WAY_CLOSED;
 	if ((opening && handshake_send(&way->handshake, &way->pipeline,
 			    &way->to, command->deadline) == -1) ||
@@ -525,7 +537,7 @@ way_send(struct way *way, const struct command *command)
 	}
 	if (opening) {
 		secret_wipe_stack();
-		rest_open(&way->rest, clock_now());
+		way->opened_at = clock_now();
 		way->dial.counts_until = command->counts_until > 0
 					     ? command->counts_until
 					     : command->deadline;

@@ -54,8 +54,9 @@ void way_reject(struct way *way);
 /* Whether commands can be written at once. */
 bool way_is_up(const struct way *way);
 
-/* When it should be opened anew, as the last connection ended soon after it had
- * been made: see rest.h. 0 if connections last. way_send does not wait for
+/* When it should be opened anew, as the other side ended the last connection
+ * less than a second after it had been made: a pause of 100 ms, which doubles
+ * up to 1 s, less up to 20%. 0 if connections last. way_send does not wait for
  * that: a renewal or a release must not. */
 int64_t way_rests_until(const struct way *way);
 

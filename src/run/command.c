@@ -45,7 +45,7 @@ command_find(struct run *run)
 		    opts_table[meant].longs[0]);
 		why = hint;
 	}
-	ending_add(run->events, ENDING_NO_COMMAND,
+	run_add_ending(run, ENDING_NO_COMMAND,
 	    (struct event){.command = word, .why = why, .status = status});
 }
 

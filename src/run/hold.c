@@ -23,6 +23,7 @@ static void
 begin_print(struct run *run)
 {
 	run_enter(run, RUN_PRINT);
+	run->until = run->set.valid_until;
 	events_emit(run->events,
 	    &(struct event){.type = EVENT_HELD, .ms = run->opts->lock.hold_ms});
 	run->output.fd = (struct loop_fd){.fd = STDOUT_FILENO,
@@ -43,7 +44,7 @@ hold_start(struct run *run)
 	}
 	run_enter(run, RUN_LENGTHEN);
 	run->limits.granted_until = run->set.valid_until;
-	run->limits.give_up_at = clock_min(run->set.valid_until,
+	run->until = clock_min(run->set.valid_until,
 	    clock_now() + run->opts->lock.server_timeout_ms);
 	config->ttl_ms = run->opts->lock.hold_ms;
 	set_renew(&run->set);
@@ -51,23 +52,23 @@ hold_start(struct run *run)
 
 /* Whether the lock is not to be held any more, and is being released. */
 static bool
-must_release(struct run *run, int64_t until)
+must_release(struct run *run)
 {
-	bool is_late = run->loop->now >= until;
+	bool is_late = run->loop->now >= run->until;
 
 	if (!relay_obey(run)) {
 		if (run->set.state == LOCK_LOST)
-			run_add_ending(run, ENDING_LOST, EVENT_THEN_NOTHING);
+			run_add_lock_ending(run, ENDING_LOST,
+			    EVENT_THEN_NOTHING);
 		else if (is_late && run->state == RUN_LENGTHEN)
-			run_add_ending(run, ENDING_UNAVAILABLE,
+			run_add_lock_ending(run, ENDING_UNAVAILABLE,
 			    EVENT_THEN_NOTHING);
 		else if (is_late)
-			ending_add_text(run->events, ENDING_LEASE_OVER, NULL);
+			run_add_ending(run, ENDING_LEASE_OVER,
+			    (struct event){.then = EVENT_THEN_NOTHING});
 	}
-	if (run->facts->ending == ENDING_NONE) {
-		run_wake_at(run, until);
+	if (run->facts->ending == ENDING_NONE)
 		return false;
-	}
 	loop_remove(run->loop, &run->output.fd);
 	run_release(run);
 	return true;
@@ -82,39 +83,34 @@ hold_step_lengthen(struct run *run)
 	    set->valid_until > run->limits.granted_until)
 		begin_print(run);
 	else
-		must_release(run, run->limits.give_up_at);
-}
-
-/* 0, or -1 with errno. close(2) reports what a file system finds out late. */
-static int
-print_token(struct run *run)
-{
-	struct output *output = &run->output;
-	char line[TOKEN_SIZE + 1];
-	int length =
-	    snprintf(line, sizeof(line), "%s\n", run->set.about->claim.token);
-
-	while (output->printed < length) {
-		ssize_t wrote = write(STDOUT_FILENO, line + output->printed,
-		    (size_t)(length - output->printed));
-		if (wrote == -1)
-			return -1;
-		output->printed += (int)wrote;
-	}
-	return close(STDOUT_FILENO);
+		must_release(run);
 }
 
 void
 hold_step_print(struct run *run)
 {
-	if (must_release(run, run->set.valid_until) || !run->output.writable)
+	struct output *output = &run->output;
+	char line[TOKEN_SIZE + 1];
+	ssize_t wrote = 0;
+	int length;
+
+	if (must_release(run) || !output->writable)
 		return;
-	run->output.writable = false;
-	if (print_token(run) == 0) {
+	output->writable = false;
+	length =
+	    snprintf(line, sizeof(line), "%s\n", run->set.about->claim.token);
+	while (wrote != -1 && output->printed < length) {
+		wrote = write(STDOUT_FILENO, line + output->printed,
+		    (size_t)(length - output->printed));
+		output->printed += wrote > 0 ? (int)wrote : 0;
+	}
+	/* close(2) reports what a file system finds out late. */
+	if (wrote != -1 && close(STDOUT_FILENO) == 0) {
 		run_enter(run, RUN_DONE);
 	} else if (errno != EAGAIN) {
-		ending_add_text(run->events, ENDING_NO_TOKEN, strerror(errno));
-		loop_remove(run->loop, &run->output.fd);
+		run_add_ending(run, ENDING_NO_TOKEN,
+		    (struct event){.why = strerror(errno)});
+		loop_remove(run->loop, &output->fd);
 		run_release(run);
 	}
 }

@@ -25,9 +25,8 @@ static void
 report_begin(struct run *run)
 {
 	int64_t count = (int64_t)run->opts->server_count;
-	int64_t now = clock_now();
 
-	run->observer.began_at = run->observer.silent_since = now;
+	run->observer.silent_since = clock_now();
 	run->observer.silence = OBSERVER_SILENCE;
 	if (run->opts->action == OPTS_HOLD &&
 	    strpbrk(run->opts->keys[0].name, "*?[") != NULL)
@@ -88,7 +87,7 @@ watch_wait(struct run *run, const struct lock *lock)
 	observer->holder = lock->holder;
 	emit(run, lock,
 	    (struct event){.type = EVENT_WAITING,
-		.ms = clock_now() - observer->began_at,
+		.ms = facts_waited_ms(run->facts),
 		.holder = &lock->holder,
 		.position = lock->queue.position + 1});
 	/* The first message has said it already. */
@@ -294,7 +293,7 @@ watch_held(struct run *run)
 		if (observer->waited)
 			events_emit(run->events,
 			    &(struct event){.type = EVENT_WAITED,
-				.ms = clock_now() - observer->began_at});
+				.ms = facts_waited_ms(run->facts)});
 	}
 	if (set->valid_until > observer->valid_until &&
 	    observer->valid_until != 0)
@@ -313,21 +312,6 @@ watch_held(struct run *run)
 		emit(run, before,
 		    (struct event){.type = EVENT_RENEWED_AGAIN,
 			.minor = run->opts->cron});
-}
-
-/* What a job ends with outweighs what has become of its locks since. */
-static void
-watch_job(struct run *run)
-{
-	const struct job *job = &run->guard.job;
-	int64_t late_ms = run->loop->late_ms;
-
-	if (late_ms >= PAUSE_MIN_MS && late_ms >= run->opts->lock.ttl_ms / 5)
-		events_emit(run->events,
-		    &(struct event){.type = EVENT_PAUSED, .ms = late_ms});
-	if (run->cover != COVER_NONE && job->state <= JOB_RUNNING &&
-	    (!job->ended || run->opts->wait_all))
-		watch_held(run);
 }
 
 /* --- release ---------------------------------------------------------- */
@@ -402,13 +386,15 @@ void
 observer_look(struct run *run)
 {
 	const struct set *set = &run->set;
+	const struct job *job = &run->guard.job;
+	int64_t late_ms = run->loop->late_ms;
 
 	switch (run->state) {
 	case RUN_ACQUIRE:
-		if (run->observer.began_at == 0)
+		if (run->facts->begun_at == 0)
 			report_begin(run);
 		else if (set->state == LOCK_ACQUIRING &&
-			 run->loop->now < run->limits.wait_until)
+			 run->loop->now < run->until)
 			watch_acquire(run);
 		break;
 	case RUN_WITHDRAW:
@@ -416,7 +402,16 @@ observer_look(struct run *run)
 			watch_holder(run, set->about);
 		break;
 	case RUN_JOB:
-		watch_job(run);
+		if (late_ms >= PAUSE_MIN_MS &&
+		    late_ms >= run->opts->lock.ttl_ms / 5)
+			events_emit(run->events,
+			    &(struct event){.type = EVENT_PAUSED,
+				.ms = late_ms});
+		/* What a job ends with outweighs what has become of its locks
+		 * since. */
+		if (run->cover != COVER_NONE && job->state <= JOB_RUNNING &&
+		    (!job->ended || run->opts->wait_all))
+			watch_held(run);
 		break;
 	case RUN_LENGTHEN:
 	case RUN_PRINT:

@@ -84,7 +84,7 @@ relay_obey(struct run *run)
 			continue;
 		switch (signals_default_action(signo)) {
 		case SIGNALS_END:
-			ending_add(run->events, ENDING_SIGNAL,
+			run_add_ending(run, ENDING_SIGNAL,
 			    (struct event){.status = -signo});
 			return true;
 		case SIGNALS_STOP:

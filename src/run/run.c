@@ -10,6 +10,7 @@
 #include "base/descriptors.h"
 #include "base/dice.h"
 #include "base/mem.h"
+#include "base/secret.h"
 #include "lock/redlock.h"
 
 /* Servers may be silent so long before the locks are released unconfirmed. */
@@ -26,7 +27,7 @@ void
 run_enter(struct run *run, enum run_state state)
 {
 	run->state = state;
-	run->wake_at = CLOCK_NEVER;
+	run->until = run->wake_at = CLOCK_NEVER;
 	observer_look(run);
 }
 
@@ -38,55 +39,44 @@ run_wake_at(struct run *run, int64_t at)
 
 void
 run_add_ending(const struct run *run, enum ending_reason reason,
+    struct event event)
+{
+	const struct event_row *row = &event_rows[reason];
+
+	if (row->outcome == EVENT_OUTCOME_SKIPPED ||
+	    row->outcome == EVENT_OUTCOME_BUSY)
+		event.status = run->opts->conflict_exit;
+	else if (row->status != ENDING_OWN_STATUS)
+		event.status = row->status;
+	if (run->facts->started_at == 0 && event.then == EVENT_THEN_NOTHING &&
+	    has_job(run))
+		event.then = EVENT_THEN_NOT_STARTED;
+	event.type = EVENT_ENDING;
+	event.ending = reason;
+	events_emit(run->events, &event);
+}
+
+void
+run_add_lock_ending(const struct run *run, enum ending_reason reason,
     enum event_then then)
 {
 	const struct lock *lock = run->set.about;
 
-	ending_add(run->events, reason,
+	run_add_ending(run, reason,
 	    (struct event){.name = lock->config->name,
 		.why = run->set.error,
 		.then = then});
 }
 
-/* --- set-up ------------------------------------------------------------- */
-
-_Static_assert(OPTS_KEYS_MAX <= SET_LOCKS_MAX &&
-		   OPTS_SERVERS_MAX <= REDLOCK_SERVERS_MAX,
-    "a lock for each");
-
-/* Unless an ending comes up, the run can begin. There is a lock for each key,
- * or for each server. */
-static void
-set_up(struct run *run, struct signals *signals)
+void
+run_add_unguarded(const struct run *run, int error)
 {
-	const struct opts *opts = run->opts;
-	bool votes = opts->server_count > 1;
-	size_t count = votes ? opts->server_count : opts->key_count;
-	int64_t splay_ms;
+	const char *why =
+	    error == 0 ? "the guard was killed" : descendants_strerror(error);
 
-	if (has_job(run) && guard_init(&run->guard, run->loop) == -1) {
-		ending_add_unguarded(run->events, errno);
-		return;
-	}
-	relay_init(run, signals);
-	for (size_t i = 0; i < count; i++) {
-		run->configs[i] = opts->lock;
-		run->configs[i].key = opts->keys[votes ? 0 : i].key;
-		run->configs[i].name = opts->keys[votes ? 0 : i].name;
-		run->configs[i].server = &opts->servers[votes ? i : 0];
-	}
-	if (set_init(&run->set, run->loop, votes ? &rule_majority : &rule_all,
-		run->configs, count) == -1)
-		ending_add_text(run->events, ENDING_NO_LOCK, strerror(errno));
-	else if (has_job(run))
-		command_find(run);
-	if (run->facts->ending != ENDING_NONE || !has_job(run) ||
-	    opts->splay_ms == 0)
-		return;
-	splay_ms = dice_between(0, opts->splay_ms);
-	run->limits.splay_until = clock_now() + splay_ms;
-	events_emit(run->events,
-	    &(struct event){.type = EVENT_DELAYED, .ms = splay_ms});
+	/* The guard may find this out later than we call the job started. */
+	run_add_ending(run, ENDING_UNGUARDED,
+	    (struct event){.why = why, .then = EVENT_THEN_NOT_STARTED});
 }
 
 /* --- acquire ------------------------------------------------------------ */
@@ -98,46 +88,38 @@ withdraw(struct run *run)
 	run_enter(run, RUN_WITHDRAW);
 }
 
-/* The first try is on its way to the server while the guard is forked, which
+/* Each run begins with it; without --splay it is over at once. Until then there
+ * is no guard, since nobody needs it, and nothing has been sent to a server.
+ *
+ * The first try is on its way to the server while the guard is forked, which
  * has stdin and stdout for the job. If they stayed open here, too, a reader of
  * the job's stdout would not see end of file when the job closes it, nor would
  * the writer of its stdin get SIGPIPE. */
 static void
-begin_run(struct run *run)
+run_step_splay(struct run *run)
 {
 	const struct opts *opts = run->opts;
 	int null;
 
-	run->limits.wait_until =
-	    opts->wait_ms > 0 ? clock_now() + opts->wait_ms : CLOCK_NEVER;
-	run_enter(run, RUN_ACQUIRE);
-	set_acquire(&run->set);
-	if (!has_job(run))
-		return;
-	if (guard_fork(&run->guard, &run->child) == -1) {
-		ending_add_unguarded(run->events, errno);
-		withdraw(run);
+	if (relay_obey(run)) {
+		run_enter(run, RUN_DONE);
 		return;
 	}
-	null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	if (null == -1)
+	if (run->loop->now < run->until)
 		return;
-	dup2(null, STDIN_FILENO);
-	dup2(null, STDOUT_FILENO);
-	close(null);
-}
-
-/* Each run begins with it; without --splay it is over at once. There is no
- * guard yet, since nobody needs it, and nothing has been sent to a server. */
-static void
-run_step_splay(struct run *run)
-{
-	if (relay_obey(run))
-		run_enter(run, RUN_DONE);
-	else if (run->loop->now >= run->limits.splay_until)
-		begin_run(run);
-	else
-		run_wake_at(run, run->limits.splay_until);
+	run_enter(run, RUN_ACQUIRE);
+	run->until =
+	    opts->wait_ms > 0 ? clock_now() + opts->wait_ms : CLOCK_NEVER;
+	set_acquire(&run->set);
+	if (has_job(run) && guard_fork(&run->guard, &run->child) == -1) {
+		run_add_unguarded(run, errno);
+		withdraw(run);
+	} else if (has_job(run) &&
+		   (null = open("/dev/null", O_RDWR | O_CLOEXEC)) != -1) {
+		dup2(null, STDIN_FILENO);
+		dup2(null, STDOUT_FILENO);
+		close(null);
+	}
 }
 
 static void
@@ -149,7 +131,8 @@ begin_job(struct run *run)
 	run_enter(run, RUN_JOB);
 	entries = command_env(run, &length);
 	if (entries == NULL) {
-		ending_add_text(run->events, ENDING_NO_JOB, strerror(errno));
+		run_add_ending(run, ENDING_NO_JOB,
+		    (struct event){.why = strerror(errno)});
 		run_release(run);
 		return;
 	}
@@ -169,17 +152,16 @@ run_step_acquire(struct run *run)
 		withdraw(run);
 	} else if (set->state == LOCK_FAILED) {
 		run_enter(run, RUN_WITHDRAW);
-	} else if (set->state != LOCK_HELD &&
-		   run->loop->now >= run->limits.wait_until) {
+	} else if (set->state != LOCK_HELD && run->loop->now >= run->until) {
 		if (set->answered)
-			ending_add(run->events, ENDING_WAIT_OVER,
+			run_add_ending(run, ENDING_WAIT_OVER,
 			    (struct event){.name = set->about->config->name,
 				.holder = &set->about->holder,
 				.ms = run->opts->wait_ms});
 		set_skip(set);
 		run_enter(run, RUN_WITHDRAW);
 	} else if (job->state == JOB_FAILED || job->state == JOB_UNGUARDED) {
-		ending_add_unguarded(run->events, job->error);
+		run_add_unguarded(run, job->error);
 		withdraw(run);
 	} else if (set->state == LOCK_HELD) {
 		run->cover = COVER_HELD;
@@ -187,8 +169,6 @@ run_step_acquire(struct run *run)
 			begin_job(run);
 		else
 			hold_start(run);
-	} else {
-		run_wake_at(run, run->limits.wait_until);
 	}
 }
 
@@ -218,7 +198,7 @@ add_lock_failure(const struct run *run)
 		event.by = &lock->order.by;
 	if (failure == LOCK_OTHER_KIND)
 		event.why = lock->claim.outer->adverb;
-	ending_add(run->events, reason, event);
+	run_add_ending(run, reason, event);
 }
 
 /* When it is over, nothing is held. Without an ending no server has replied. */
@@ -241,7 +221,7 @@ run_step_withdraw(struct run *run)
 		return;
 	}
 	if (run->facts->ending == ENDING_NONE)
-		run_add_ending(run,
+		run_add_lock_ending(run,
 		    unavailable == OPTS_UNAVAILABLE_SKIP && has_job(run)
 			? ENDING_NO_SERVER
 			: ENDING_UNAVAILABLE,
@@ -278,7 +258,8 @@ run_on_job_over(struct run *run)
 		run_release(run);
 	} else {
 		run_enter(run, RUN_CONFIRM);
-		run->limits.confirm_until = clock_now() + CONFIRM_MS;
+		run->until =
+		    clock_min(clock_now() + CONFIRM_MS, run->set.valid_until);
 		set_confirm(&run->set);
 		guard_dismiss(&run->guard);
 	}
@@ -301,14 +282,12 @@ static void
 run_step_confirm(struct run *run)
 {
 	const struct set *set = &run->set;
-	int64_t until = clock_min(run->limits.confirm_until, set->valid_until);
-	bool is_over = run->loop->now >= until;
 
 	if (set->state == LOCK_LOST)
-		run_add_ending(run, ENDING_TAKEN, EVENT_THEN_NOTHING);
+		run_add_lock_ending(run, ENDING_TAKEN, EVENT_THEN_NOTHING);
 	if (set->state == LOCK_LOST || set->confirmed) {
 		run_release(run);
-	} else if (is_over || is_hurried(run)) {
+	} else if (run->loop->now >= run->until || is_hurried(run)) {
 		run->cover = COVER_UNPROVEN;
 		if (run->facts->status == 0)
 			events_emit(run->events,
@@ -316,8 +295,6 @@ run_step_confirm(struct run *run)
 				.name = set->about->config->name,
 				.why = set->error});
 		run_release(run);
-	} else {
-		run_wake_at(run, until);
 	}
 }
 
@@ -367,7 +344,7 @@ run_step_release(struct run *run)
 		return;
 	if (run->cover != COVER_NONE && facts->started_at != 0 &&
 	    !facts_say_lost(facts) && set->outcome == LOCK_WAS_LOST) {
-		run_add_ending(run, ENDING_TAKEN, EVENT_THEN_NOTHING);
+		run_add_lock_ending(run, ENDING_TAKEN, EVENT_THEN_NOTHING);
 		end = describe_run_end(run);
 		set_correct(set, &end);
 		if (set->state == LOCK_RELEASING)
@@ -409,13 +386,46 @@ step(struct run *run)
 		set_step(&run->set);
 	} while ((run->state != before || run->set.state != set_before) &&
 		 run->state < RUN_DONE);
-	loop_timer_set(run->loop, &run->timer, run->wake_at);
+	loop_timer_set(run->loop, &run->timer,
+	    clock_min(run->wake_at, run->until));
 }
 
+/* Returns when it is over, one way or the other. */
+static void
+turn(struct run *run)
+{
+	int64_t splay_ms;
+
+	if (has_job(run) && run->opts->splay_ms > 0) {
+		splay_ms = dice_between(0, run->opts->splay_ms);
+		run->until = clock_now() + splay_ms;
+		events_emit(run->events,
+		    &(struct event){.type = EVENT_DELAYED, .ms = splay_ms});
+	}
+	/* The C library binds functions of its own at their first call, some as
+	 * the command is found: the linker saves vector registers for it. */
+	secret_wipe_stack();
+	do
+		step(run);
+	while (run->state < RUN_DONE && loop_turn(run->loop) == 0);
+	if (run->state < RUN_DONE)
+		run_add_ending(run, ENDING_LOOP_FAILED,
+		    (struct event){.why = strerror(errno)});
+	else if (run->state == RUN_DONE && has_job(run))
+		guard_dismiss(&run->guard);
+}
+
+_Static_assert(OPTS_KEYS_MAX <= SET_LOCKS_MAX &&
+		   OPTS_SERVERS_MAX <= REDLOCK_SERVERS_MAX,
+    "a lock for each");
+
+/* There is a lock for each key, or for each server. */
 int
 run(const struct opts *opts, struct loop *loop, const struct events *events,
     struct signals *signals)
 {
+	bool votes = opts->server_count > 1;
+	size_t count = votes ? opts->server_count : opts->key_count;
 	struct run *run = mem_alloc(sizeof(*run));
 	int status;
 
@@ -423,25 +433,34 @@ run(const struct opts *opts, struct loop *loop, const struct events *events,
 	run->events = events;
 	run->facts = events->facts;
 	run->loop = loop;
-	set_up(run, signals);
-	if (run->facts->ending == ENDING_NONE) {
-		do
-			step(run);
-		while (run->state < RUN_DONE && loop_turn(loop) == 0);
-		if (run->state < RUN_DONE)
-			ending_add_text(events, ENDING_LOOP_FAILED,
-			    strerror(errno));
-		else if (run->state == RUN_DONE && has_job(run))
-			guard_dismiss(&run->guard);
+	for (size_t i = 0; i < count; i++) {
+		run->configs[i] = opts->lock;
+		run->configs[i].key = opts->keys[votes ? 0 : i].key;
+		run->configs[i].name = opts->keys[votes ? 0 : i].name;
+		run->configs[i].server = &opts->servers[votes ? i : 0];
 	}
-	status = ending_finish(events);
+	relay_init(run, signals);
+	if (has_job(run) && guard_init(&run->guard, loop) == -1)
+		run_add_unguarded(run, errno);
+	else if (set_init(&run->set, loop, votes ? &rule_majority : &rule_all,
+		     run->configs, count) == -1)
+		run_add_ending(run, ENDING_NO_LOCK,
+		    (struct event){.why = strerror(errno)});
+	else if (has_job(run))
+		command_find(run);
+	if (run->facts->ending == ENDING_NONE)
+		turn(run);
+	status = run->facts->status;
+	events_emit(events, &(struct event){.type = EVENT_ENDED,
+				.ending = run->facts->ending,
+				.status = status});
 	loop_remove(loop, &run->relay.fd);
 	loop_remove(loop, &run->output.fd);
 	loop_timer_remove(loop, &run->timer);
 	set_fini(&run->set);
 	if (has_job(run))
 		guard_fini(&run->guard);
-	child_fini(&run->child);
+	free(run->child.path);
 	free(run);
 	return status;
 }

@@ -27,7 +27,6 @@
 #include "job/signals.h"
 #include "lock/set.h"
 #include "options/opts.h"
-#include "run/ending.h"
 #include "run/events.h"
 
 /* The way in. Acquires the locks, runs the job and releases them; for a hold,
@@ -65,9 +64,6 @@ enum run_cover {
 
 /* By clock_now. */
 struct limits {
-	int64_t splay_until;
-	int64_t wait_until; /* CLOCK_NEVER without -w */
-	int64_t confirm_until;
 	int64_t overrun_at; /* --max-run, or CLOCK_NEVER: when TERM is sent, */
 	int64_t killed_at;  /* and KILL */
 	int64_t warn_at;    /* --warn-after, or CLOCK_NEVER */
@@ -78,7 +74,6 @@ struct limits {
 	int64_t stop_by;	/* STOP: KILL, apart from the lease's own end */
 	int64_t resumed_at;	/* STOP: we were stopped until then, or 0 */
 	int64_t granted_until;	/* LENGTHEN: the lease before it */
-	int64_t give_up_at;	/* LENGTHEN */
 };
 
 /* The signals that come to a run. A waiting run obeys them as a plain process
@@ -107,8 +102,7 @@ struct output {
 
 /* Of observer.c alone: what it has reported. */
 struct observer {
-	int64_t began_at;    /* the first try was sent, or 0 */
-	bool waited;	     /* that, or silence, was reported */
+	bool waited;	     /* a wait, or silence, was reported */
 	const char *waiting; /* the key of the next two */
 	struct holder holder;
 	int64_t position;
@@ -134,6 +128,8 @@ struct run {
 	struct loop *loop;
 
 	enum run_state state;
+	int64_t until; /* how long it lasts at most, by clock_now: --splay, -w,
+			* a hold, servers that are silent; or CLOCK_NEVER */
 	struct set set;
 	/* As opts->keys or, for one key, as opts->servers. */
 	struct lock_config configs[SET_LOCKS_MAX];
@@ -152,14 +148,22 @@ struct run {
 
 /* --- run.c --- */
 
-/* Forgets when the former state wanted to be woken, and has the observer look.
- * What the state begins with follows the call. */
+/* Forgets how long the former state could last and when it wanted to be woken,
+ * and has the observer look. What the state begins with follows the call. */
 void run_enter(struct run *run, enum run_state state);
 /* Ends the next turn of the loop at that time, or earlier. */
 void run_wake_at(struct run *run, int64_t at);
-/* Adds an ending, with what went wrong with the lock that the set is about. */
+/* A reason to end has come up: emits it, with these facts; those of the run say
+ * which reason counts. Before the job has been started, what follows is that
+ * the command is not started. */
 void run_add_ending(const struct run *run, enum ending_reason reason,
+    struct event event);
+/* The same with what went wrong with the lock that the set is about. */
+void run_add_lock_ending(const struct run *run, enum ending_reason reason,
     enum event_then then);
+/* The job cannot be guarded: an errno, also one of descendants_open, or 0 if
+ * the guard was killed. */
+void run_add_unguarded(const struct run *run, int error);
 /* -> CONFIRM or RELEASE: nothing of the job is left. */
 void run_on_job_over(struct run *run);
 /* -> RELEASE, of what is covered. */

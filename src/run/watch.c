@@ -61,16 +61,6 @@ watch_start(struct run *run)
 
 /* --- the end of the job ----------------------------------------------- */
 
-static int
-job_status(const struct job *job)
-{
-	if (!job->ended)
-		return 0;
-	if (WIFSIGNALED(job->status))
-		return -WTERMSIG(job->status);
-	return WEXITSTATUS(job->status);
-}
-
 static void
 add_exec_failure(struct run *run)
 {
@@ -78,7 +68,7 @@ add_exec_failure(struct run *run)
 	int status = child_exec_exit_code(&run->child, error);
 	bool there = status == EXITCODE_CANNOT_RUN && error == ENOENT;
 
-	ending_add(run->events, ENDING_NOT_RUN,
+	run_add_ending(run, ENDING_NOT_RUN,
 	    (struct event){.command = run->child.path,
 		.why = there ? "its interpreter is not found" : strerror(error),
 		.then = EVENT_THEN_NOT_STARTED,
@@ -110,23 +100,25 @@ finish_job(struct run *run)
 	enum ending_reason ending = run->facts->ending;
 	int64_t over_at = run->opts->wait_all ? job->gone_at : job->ended_at;
 	bool was_first = job->ended && over_at < run->limits.stopping_since;
+	int status = !job->ended		? -SIGKILL
+		     : WIFSIGNALED(job->status) ? -WTERMSIG(job->status)
+						: WEXITSTATUS(job->status);
 
 	if (job->exec_error == 0 && job->state != JOB_LATE)
 		events_emit(run->events,
-		    &(struct event){.type = EVENT_JOB_ENDED,
-			.status = job->ended ? job_status(job) : -SIGKILL});
+		    &(struct event){.type = EVENT_JOB_ENDED, .status = status});
 	if (!facts_say_lost(run->facts) && is_late(run))
-		run_add_ending(run, ENDING_JOB_LATE,
+		run_add_lock_ending(run, ENDING_JOB_LATE,
 		    job->state == JOB_LATE ? EVENT_THEN_NOT_STARTED
 					   : EVENT_THEN_NOTHING);
 	else if (ending == ENDING_NONE && job->exec_error != 0)
 		add_exec_failure(run);
 	else if (ending == ENDING_NONE && run->replaced && !was_first)
-		ending_add(run->events, ENDING_REPLACED,
+		run_add_ending(run, ENDING_REPLACED,
 		    (struct event){.by = &run->set.about->order.by});
 	else if (ending == ENDING_NONE)
-		ending_add(run->events, ENDING_JOB,
-		    (struct event){.status = job_status(job)});
+		run_add_ending(run, ENDING_JOB,
+		    (struct event){.status = status});
 	run_on_job_over(run);
 }
 
@@ -160,7 +152,7 @@ on_lease_ending(struct run *run)
 		return;
 	}
 	/* A renewal that comes yet keeps the lock, but not the job. */
-	run_add_ending(run, ENDING_NOT_RENEWED, EVENT_THEN_STOPPED);
+	run_add_lock_ending(run, ENDING_NOT_RENEWED, EVENT_THEN_STOPPED);
 	begin_stop(run, kill_at(run));
 }
 
@@ -177,7 +169,7 @@ watch_lease(struct run *run)
 		return; /* --on-lost warn */
 	if (run->set.state == LOCK_LOST) {
 		run->limits.warn_at = CLOCK_NEVER;
-		run_add_ending(run, ENDING_LOST,
+		run_add_lock_ending(run, ENDING_LOST,
 		    run->opts->lost_warn ? EVENT_THEN_CONTINUES
 					 : EVENT_THEN_STOPPED);
 		grace = clock_min(grace, LOST_GRACE_MAX_MS);
@@ -195,7 +187,7 @@ watch_lease(struct run *run)
 static void
 add_overrun(struct run *run, enum event_then then)
 {
-	ending_add(run->events, ENDING_OVERRUN,
+	run_add_ending(run, ENDING_OVERRUN,
 	    (struct event){.ms = run->opts->max_run_ms, .then = then});
 }
 
@@ -235,7 +227,7 @@ add_killed(struct run *run, int64_t at)
 	if (at >= run->limits.killed_at)
 		add_overrun(run, EVENT_THEN_KILLED);
 	else
-		run_add_ending(run, ENDING_LEASE_OVER, EVENT_THEN_KILLED);
+		run_add_lock_ending(run, ENDING_LEASE_OVER, EVENT_THEN_KILLED);
 }
 
 /* A command that has ended keeps its status, whatever happened to the guard
@@ -266,10 +258,11 @@ watch_step_job(struct run *run)
 		add_killed(run, now);
 		begin_stop(run, now);
 	} else if (job->state == JOB_FAILED) {
-		ending_add_unguarded(run->events, job->error);
+		run_add_unguarded(run, job->error);
 		run_on_job_over(run);
 	} else if (job->state == JOB_UNGUARDED) {
-		ending_add_text(run->events, ENDING_GUARD_DIED, NULL);
+		run_add_ending(run, ENDING_GUARD_DIED,
+		    (struct event){.then = EVENT_THEN_NOTHING});
 		begin_stop(run, clock_now());
 	} else {
 		if (run->cover != COVER_NONE)
@@ -293,10 +286,12 @@ abandon(struct run *run)
 	bool unproven = run->guard.job.state == JOB_UNGUARDED &&
 			guard_has_earlier_children(&run->guard);
 
-	ending_add_text(run->events, ENDING_UNKILLABLE,
-	    unproven ? "cannot prove that the job has ended, as rlockrun "
-		       "inherited children that still run"
-		     : "processes of the job cannot be killed");
+	run_add_ending(run, ENDING_UNKILLABLE,
+	    (struct event){
+		.why = unproven
+			   ? "cannot prove that the job has ended, as rlockrun "
+			     "inherited children that still run"
+			   : "processes of the job cannot be killed"});
 	run_enter(run, RUN_ABANDONED);
 }
 
@@ -370,7 +365,7 @@ watch_step_stop(struct run *run)
 		return;
 	}
 	if (run->set.state == LOCK_LOST && !facts_say_lost(run->facts))
-		run_add_ending(run, ENDING_LOST, EVENT_THEN_NOTHING);
+		run_add_lock_ending(run, ENDING_LOST, EVENT_THEN_NOTHING);
 	guard_set_deadline(&run->guard, deadline);
 	watch_guard(run, deadline);
 }

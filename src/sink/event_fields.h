@@ -9,8 +9,7 @@
 #include <stdio.h>
 
 #include "base/row.h"
-#include "run/event.h"
-#include "run/facts.h"
+#include "run/events.h"
 
 /* Texts are NULL, and numbers below 0, if they are unknown. */
 struct event_fields {

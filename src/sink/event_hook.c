@@ -7,6 +7,7 @@
 #include "base/exitcode.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "options/opts_hook.h"
 #include "sink/event_fields.h"
 #include "sink/event_text.h"
 #include "sink/hooks.h"

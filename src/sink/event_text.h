@@ -2,8 +2,7 @@
 #ifndef EVENT_TEXT_H
 #define EVENT_TEXT_H
 
-#include "run/event.h"
-#include "run/facts.h"
+#include "run/events.h"
 
 /* Whether -q and -v let a message of that level appear on stderr. */
 bool event_text_is_shown(enum level level, const struct opts *opts);

@@ -10,9 +10,7 @@
 
 #include "base/descriptors.h"
 #include "base/escape.h"
-#include "base/file_write.h"
 #include "base/log.h"
-#include "base/poll.h"
 
 enum { FILE_MODE = 0640 };
 
@@ -113,11 +111,11 @@ log_file_append(struct log_file *file, const char *line, size_t length)
 	ssize_t wrote;
 
 	if (file->is_ours &&
-	    (poll_wait(&out, 1, 0) != 1 || out.revents != POLLOUT))
+	    (descriptors_poll(&out, 1, 0) != 1 || out.revents != POLLOUT))
 		return "it is full";
 	/* The end of the line that was cut. */
 	parts[0].iov_len = file->torn ? 1 : 0;
-	wrote = file_write(file->fd, parts, 2);
+	wrote = descriptors_write(file->fd, parts, 2);
 	if (wrote == -1)
 		return strerror(errno);
 	if (wrote == (ssize_t)(parts[0].iov_len + length)) {

@@ -8,8 +8,7 @@
 #include <stddef.h>
 
 #include "lock/holder.h"
-#include "run/event.h"
-#include "run/facts.h"
+#include "run/events.h"
 
 /* With the newline. What is longer has its texts cut. */
 enum { LOG_LINE_MAX = PIPE_BUF };

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file_write.h"
+#include "base/descriptors.h"
 #include "base/mem.h"
 
 /* Nobody but our own group may lock the lock file, as all may who can read it.
@@ -217,7 +217,7 @@ write_new(struct metrics_file *file, size_t length)
 		return fail(file, file->new_name, describe_errno());
 	if (fstat(fd, &status) == 0 && ((status.st_mode & 0777) == TEXT_MODE ||
 					   fchmod(fd, TEXT_MODE) == 0))
-		wrote = file_write(fd, &text, 1);
+		wrote = descriptors_write(fd, &text, 1);
 	error = wrote == -1 ? errno : (size_t)wrote < length ? ENOSPC : 0;
 	if (close(fd) == -1 && error == 0)
 		error = errno;

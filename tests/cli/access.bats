@@ -35,22 +35,6 @@ teardown() { end_test; }
 	END
 }
 
-@test "S33: likewise on a server without a command, as it was renamed" {
-	for command in set zadd; do
-		own_server --rename-command "$command" ''
-		for options in '' -s; do
-			# shellcheck disable=SC2086 # no option is no word
-			run rlockrun -n -k "$KEY" $options true
-			[[ $status == 77 || $command$options == zadd || $command$options == set-s ]]
-			[[ $status == 0 || $output == *"${command^^}"*"; command not started" ]]
-			[[ -z $(keys_left) ]]
-			# shellcheck disable=SC2086
-			doctor "$((status == 77 ? 77 : 1))" -k "$KEY" $options
-		done
-		stop_server "$SUITE_DIR"
-	done
-}
-
 # --- the rules of the manual ----------------------------------------------------
 
 @test "doctor: the access rules of the manual permit all that a run uses" {
@@ -72,38 +56,6 @@ manual_user() {
 		grep -o '+[^ ]*')
 	((${#RULES[@]} >= 20))
 	cli acl setuser locker on '>v' "~$KEY*" "~{$KEY*}:rlk:*" "${RULES[@]}"
-}
-
-is_empty() { [[ $(cli dbsize) == 0 ]]; }
-
-@test "doctor: rules for certain keys, with a scratch key that is denied" {
-	good_server
-	manual_user
-	export RLOCKRUN_REDIS=unix://locker:v@$SUITE_DIR/s
-	cli acl setuser locker -blpop
-	doctor 1 -k "$KEY"
-	found access-doorbell warning "not permitted: +blpop" "ACL SETUSER locker +blpop"
-	cli acl setuser locker +blpop +acl resetkeys "~$KEY" "~{$KEY}:rlk:[iqlm]*"
-	doctor 1 -k "$KEY"
-	found access-helpers warning "~{$KEY}:rlk:*"
-	# Other names than those of locks, and no scratch key among them.
-	doctor 0
-	found access-keys unknown "certain keys only" "name a lock by -k"
-	# The scratch key is denied, those of the lock are asked for.
-	cli acl setuser locker -acl
-	doctor 1 -k "$KEY"
-	found access-helpers warning "~{$KEY}:rlk:*"
-	doctor 77 -k "$KEY:other"
-	found access-lock error "~$KEY:other"
-	found access-helpers warning "~{$KEY:other}:rlk:*"
-	cli acl setuser locker -zadd
-	doctor 77 -k "$KEY" -s
-	[[ $(cli dbsize) == 0 ]]
-	# One that may not be deleted ends by itself.
-	cli acl setuser locker resetkeys "~*" +zadd -del
-	doctor 77 -k "$KEY"
-	found access-exclusive error "+del"
-	wait_until is_empty
 }
 
 @test "doctor: the advised rules permit a lock of any name, and hardly another" {

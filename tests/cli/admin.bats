@@ -57,6 +57,11 @@ teardown() { end_test; }
 		}
 		[[ $(<code) == 71 && $(<err) == "rlockrun: cannot write to stdout: Broken pipe" ]]
 	done
+	for action in --doctor --show-config; do
+		code=0
+		rlockrun "$action" >/dev/full 2>err || code=$?
+		[[ $code == 71 && $(<err) == "rlockrun: cannot write to stdout: No space left on device" ]]
+	done
 }
 
 @test "force-release asks on a terminal, and takes only a yes for one" {
@@ -98,12 +103,7 @@ asked_and_then() {
 }
 
 change_hands() { cli set "$KEY" other; }
-change_queue() {
-	cli del "{$KEY}:rlk:q"
-	waiter "$KEY" other 1000 19000
-}
 free() { cli del "$KEY"; }
-join_them() { cli zadd "$KEY" $(($(server_ms) + 50000)) s:later; }
 
 @test "force-release: a holder that acquired during the question keeps the lock" {
 	cli set "$KEY" plain
@@ -112,55 +112,6 @@ join_them() { cli zadd "$KEY" $(($(server_ms) + 50000)) s:later; }
 	grep -q "it has another holder by now; nothing was changed" screen
 	asked_and_then free
 	[[ $code == 0 ]]
-}
-
-@test "force-release: a reader that came during the question keeps the lock" {
-	counted "$KEY" s a:web-1:5000:20000 b:web-2:5000:30000
-	asked_and_then join_them
-	[[ $code == 0 && $(cli --raw zrange "$KEY" 0 -1) == s:later ]]
-}
-
-@test "force-release: a waiter that became the head during the question is woken" {
-	cli set "$KEY" plain
-	waiter "$KEY" first 5000 19000
-	asked_and_then change_queue
-	[[ $code == 0 && $(cli llen "{$KEY}:rlk:m:$TOKEN") == 1 ]]
-	[[ $(cli pttl "{$KEY}:rlk:m:$TOKEN") -gt 5000 ]]
-}
-
-@test "status changes nothing, and is one script" {
-	own_server
-	held "$KEY" web-1
-	waiter "$KEY" dead 9000 -1
-	cli config resetstat
-	before=$(cli --raw dump "$KEY" && cli --raw zrange "{$KEY}:rlk:q" 0 -1)
-	run -0 rlockrun --status -k "$KEY"
-	[[ $(cli --raw dump "$KEY" && cli --raw zrange "{$KEY}:rlk:q" 0 -1) == "$before" ]]
-	[[ $(cli info commandstats) == *cmdstat_evalsha:calls=1,* ]]
-	[[ ! $(cli info commandstats) =~ cmdstat_(z(add|rem)|del|pexpire|set|hset) ]]
-}
-
-@test "the access rules of the man page are enough, and each is needed" {
-	own_server
-	held job:1 web-1
-	waiter job:1 dead 9000 -1
-	waiter job:1 web-2 1000 9000
-	look="+eval +time +get +pttl +hmget +zcount +zrange +zscore +lrange +smembers +client|setname"
-	# shellcheck disable=SC2086
-	cli acl setuser viewer on '>v' '~job:*' '~{job:*}:rlk:*' $look
-	url=unix://viewer:v@$SUITE_DIR/s
-	run -0 --separate-stderr rlockrun -r "$url" --status -k job:1
-	[[ -z $stderr && $output == *web-1*web-2* ]]
-	run -77 rlockrun -r "$url" --list
-	[[ $output == *"'scan'"* ]]
-	cli acl setuser viewer +scan
-	run -0 --separate-stderr rlockrun -r "$url" --list
-	[[ $stderr == *": 1 lock found on "* && $output == *job:1*web-1* ]]
-	run -77 rlockrun -r "$url" --force-release --yes -k job:1
-	[[ $(cli exists job:1) == 1 ]]
-	cli acl setuser viewer +del +zadd +zrem +zrangebyscore +hset +rpush +pexpire
-	run -0 rlockrun -r "$url" --force-release --yes -k job:1
-	[[ $(cli exists job:1) == 0 && $(cli llen "{job:1}:rlk:m:$TOKEN") == 1 ]]
 }
 
 @test "list: a reader that closes the pipe ends it" {

@@ -120,18 +120,6 @@ leaves_out() {
 	for_each_shell leaves_out
 }
 
-completes_actions() {
-	types "$1" 'rlockrun --hold 5h -k on\t --token x 2>err1\rrlockrun --force-release --yes --key=on\t 2>err2\rexit\r'
-	grep -q '"one": the hold with that token has ended' err1
-	grep -q '"one": released' err2
-	take one
-}
-
-@test "for each action, and as --key=NAME" {
-	take one
-	for_each_shell completes_actions
-}
-
 uses_options() {
 	rm -f got
 	types "$1" "rlockrun -r '$url?db=0' --prefix=p: --status -k on\\t >got\\rexit\\r"

@@ -82,15 +82,6 @@ wrong() {
 	shows ttl 30s default
 }
 
-@test "--config and RLOCKRUN_CONFIG name the only file, or none" {
-	user_conf 'ttl = 2s'
-	conf 'splay = 3s'
-	shows splay 3s "$PWD/conf:1"
-	shows ttl 30s default
-	RLOCKRUN_CONFIG='' shows ttl 2s "$HOME/.config/rlockrun.conf:1"
-	RLOCKRUN_CONFIG=none shows ttl 30s default
-}
-
 @test "the files of the host and of the user" {
 	[[ $EUID == 0 ]] || skip 'another /etc takes privileges'
 	unshare -m true 2>/dev/null || skip 'no mount namespaces'
@@ -273,21 +264,6 @@ without_root() {
 
 # --- passwords ----------------------------------------------------------------
 
-@test "a password of a file is in no message, not in ps and not in the job" {
-	cli acl setuser conf on '>s3cret' '~*' +@all
-	conf "redis = ${URL/'unix://'/unix://conf:s3cret@}" 'verbose = yes' \
-		'[lock other]' 'redis = redis://other:s3cret@h'
-	start "$RLOCKRUN" -k "$KEY" sh -c 'env >env; until [ -e done ]; do sleep 0.05; done'
-	wait_for_file env
-	run ! grep -a s3cret env "/proc/$PID/cmdline" "$ERR"
-	"$RLOCKRUN" --show-config >shown
-	run ! grep -E 's3cret|other:' shown
-	touch "done"
-	exits_with 0 "$PID"
-	run ! grep s3cret "$ERR"
-	cli acl deluser conf
-}
-
 # bats test_tags=native
 @test "one copy of a password of a file is in memory, and none in the guard" {
 	((EUID == 0)) || skip "reading rlockrun's memory takes privileges"
@@ -304,15 +280,6 @@ without_root() {
 }
 
 # --- --show-config ------------------------------------------------------------
-
-@test "--show-config: what it prints is a configuration file; stdout that is full: 71" {
-	conf 'ttl = 60s' 'label = " a # b"' '[lock nightly:*]' 'max-run = 1h'
-	"$RLOCKRUN" --show-config -n -k nightly:a >shown
-	chmod go-w shown
-	"$RLOCKRUN" --config shown --show-config -k a | sed 's/ *# [^#]*$//' >again
-	sed 's/ *# [^#]*$//' shown | diff -u - again
-	run -71 sh -c 'exec "$0" --show-config >/dev/full' "$RLOCKRUN"
-}
 
 @test "the example of the manual" {
 	[[ $EUID == 0 ]] || skip 'another /etc takes privileges'

@@ -60,13 +60,6 @@ lacks_wait() {
 	examines 77 "error reach"
 }
 
-@test "deny: a server without EVAL has no lock" {
-	COLD=1 own_server --rename-command EVAL ''
-	runs 77 EVAL
-	examines 77 "error access-lock"
-	found access-lock error "+eval" "the server lacks a command"
-}
-
 # --- what proxies refuse --------------------------------------------------------
 
 # Scripts pass, whatever they call. What is asked without a key does not, since no
@@ -78,26 +71,12 @@ PREDIXY=(answer:{ACL,ASKING,CLIENT,CLUSTER,ROLE,TIME,WAIT}::"$UNKNOWN"
 	answer:EVAL/0::"$UNKNOWN") # 1.0.5
 CODIS=(answer:{ACL,BLPOP,CLIENT,CONFIG,SCAN,TIME,WAIT}::"-ERR handle request, command is not allowed") # 3.2
 
-# As Upstash words it: github.com/sidekiq/sidekiq/issues/5641.
-UPSTASH=(answer:WAIT::"-ERR Command is not available: 'WAIT'. See https://docs.upstash.com/overall/rediscompatibility for details")
-
 # behind NAME RULE...: a proxy before a server of this test.
 behind() {
 	[[ ! -e own ]] || stop_server "$PWD/own"
 	rm -rf own
 	own_server --appendonly yes --appendfsync always --maxmemory-policy noeviction
 	start_proxy "$@"
-}
-
-@test "deny: a refusal in words of the provider" {
-	behind upstash "${UPSTASH[@]}"
-	runs 0 ''
-	runs 77 "--wait-replicas needs WAIT: ERR Command is not available: 'WAIT'." \
-		--wait-replicas 1:5s
-	examines 69 "error access-replicas" --wait-replicas 1:5s
-	set_rules upstash "${UPSTASH//WAIT/EVAL}"
-	runs 77 "ERR Command is not available: 'EVAL'."
-	examines 77 "error access-lock"
 }
 
 @test "deny: Envoy, predixy and Codis refuse commands, but no script" {
@@ -141,15 +120,6 @@ behind() {
 	exits_with 0 "$PID"
 	set_rules limited limit:5000 answer:EVALSHA::"$UNKNOWN"
 	runs 69 "script is too long"
-}
-
-@test "deny: a proxy refuses WAIT or EVAL, and lets ACL pass" {
-	behind proxy answer:WAIT::"$UNKNOWN"
-	runs 0 ''
-	examines 0 "note access-replicas"
-	set_rules proxy answer:EVAL::"$UNKNOWN"
-	runs 77 "unknown command"
-	examines 77 "error access-lock"
 }
 
 @test "deny: a proxy that hangs up on what it does not know, such as twemproxy" {

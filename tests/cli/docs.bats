@@ -115,7 +115,7 @@ members_are() {
 @test "man page: the members of --json are those of the program" {
 	awk '/^\.S[hs] / { inside = $2 == "JSON" } inside' "$man" "$root/man/rlockrun-locks.7" |
 		sed -nE 's/^\.(It Li|Ql) //p' | grep -oE '\b[a-z_]{2,}\b' | grep -vx eu |
-		members_are rlockrun-locks.7 admin/{lock_row,look,notes,pause,resume}.c
+		members_are rlockrun-locks.7 admin/{lock_row,look,pause,force}.c
 	sed -n '/^prints one object on one line:/,/^Later/s/^\.Li //p' "$root/man/rlockrun-operations.7" |
 		grep -oE '[a-z]+' | members_are rlockrun-operations.7 doctor/findings.c
 	sed -n '/^prints one object on one line:/,/^\.Pp/s/^\.Li //p' "$root/man/rlockrun-locks.7" |

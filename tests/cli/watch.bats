@@ -7,7 +7,6 @@
 load ../helpers/suite
 load ../helpers/terminal
 load ../helpers/admin
-load ../helpers/cluster
 
 setup_file() { start_suite_server; }
 teardown_file() { stop_suite_server; }
@@ -116,19 +115,6 @@ has_ended() {
 }
 
 # bats test_tags=night
-@test "watch: globs, a prefix and --older-than choose the locks" {
-	own_server
-	for name in app:a1 app:b1 a1; do
-		held "$name" h 7200
-	done
-	held app:a2 h 5
-	watch 'a*' --watch=100ms --prefix app: --older-than 1h
-	sees $'^1 held, .*\nNAME.*\na1 .*\n$'
-	press Q
-	has_ended 0
-}
-
-# bats test_tags=night
 @test "watch: any size of the terminal, down to one column, and more than a page of locks" {
 	own_server
 	bulk 300
@@ -143,21 +129,6 @@ has_ended() {
 	(($(wc -l <rows) == 303))
 	[[ $(head -n 1 rows) == '301 held, 0 waiting  '* ]]
 	[[ $(sed -n 's/  *exclusive .*//p' rows) == "$(sed -n 's/  *exclusive .*//p' rows | LC_ALL=C sort)" ]]
-	press q
-	has_ended 0
-}
-
-# bats test_tags=night
-@test "watch: names and records that mean harm are escaped, long ones cut" {
-	own_server
-	evil=$'e\e]0;t\a\nx\xc2\x9b\xff\xe2\x80\xae'
-	held "$evil" h 0 "run 0 7 $evil $evil $evil $evil"
-	held "$(printf 'long%.0s' {1..256})" h
-	watch
-	sees $'\ne\\\\x1b'
-	resize 24 300
-	grep -qF 'e\x1b]0;t\x07\nx\xc2\x9b\xff\xe2\x80\xae  ' rows
-	grep -qE '^(long){74}lon$' rows
 	press q
 	has_ended 0
 }
@@ -344,25 +315,6 @@ keeps_connections() {
 	has_ended 0
 }
 
-# bats test_tags=night
-@test "watch: of a cluster, one connection to each primary is kept, and a dead one reported" {
-	start_cluster "$PWD" 3 0 --cluster-require-full-coverage no
-	RLOCKRUN_REDIS=redis-cluster://$NODES
-	# Their slots are 3300, 7365 and 15495.
-	name=(b c a)
-	for i in 0 1 2; do
-		SUITE_DIR=$PWD/c$i
-		held "${name[i]}" web-1 $((i + 5))
-	done
-	watch --watch=100ms --server-timeout 500ms
-	sees $'^3 held.*\na .*\nb .*\nc '
-	keeps_connections "$PWD/c1" 1
-	stop_server "$PWD/c1"
-	sees $'^2 held, 0 waiting  [0-9:]{8}  cannot connect to redis:.*\na .*\nb '
-	press q
-	has_ended 0
-}
-
 @test "watch: a server that cannot be reached at first is reported as by --list" {
 	watch --watch --server-timeout 0.2 -r "unix://$PWD/none"
 	wait_for_file status
@@ -386,15 +338,4 @@ refused() {
 		cat -v screen >&2
 		return 1
 	}
-}
-
-@test "watch: what cannot go with it is refused" {
-	refused "--watch needs a single server" --watch -r unix:///a -r unix:///b -r unix:///c
-	refused "'5s' after --watch is a GLOB (--watch=5s, or the GLOB first)" --watch 5s
-	run -64 "$RLOCKRUN" --list --watch
-	[[ $output == "rlockrun: --watch needs a terminal, and stdout is no terminal; without one, repeat --list; for example: --list 'nightly:*'; try"* ]]
-	run -64 "$RLOCKRUN" --list --watch >&-
-	: >screen
-	run -64 env TERM=dumb "$HELPERS/on-pty" screen -- "$RLOCKRUN" --list --watch
-	[[ $(<screen) == *"--watch needs a terminal, and TERM is dumb; "* ]]
 }

@@ -20,10 +20,12 @@ class Calls:
         if words[0] == "sometimes":
             self.sometimes.update(words[1:])
             return
-        symbol, syscall, *faults = words
+        symbols, syscalls, *faults = words
         if faults[0] == "-":
             faults = []
-        self.faults.setdefault(symbol, {}).setdefault(syscall, []).extend(faults)
+        for symbol in symbols.split(","):
+            for syscall in syscalls.split(","):
+                self.faults.setdefault(symbol, {}).setdefault(syscall, []).extend(faults)
 
     def of(self, site):
         """system call -> faults, of those that a call site can make."""

@@ -208,7 +208,7 @@ class Tracer:
         roles = {"job/guard.c": "guard", "job/supervisor.c": "command",
                  "redis/names/resolve.c": "resolver", "sink/hooks.c": "runner",
                  "sink/hook_runner.c": "hook", "sink/writer.c": "writer",
-                 "admin/watch.c": "view"}
+                 "admin/list.c": "view"}
         return roles.get(parent.site.file if parent.site else "", "other")
 
     def on_command(self, pid):

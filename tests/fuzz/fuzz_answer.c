@@ -1,17 +1,14 @@
 /* What a server answers, byte for byte: each decoder takes it for an answer to
  * its question with all numbers in range and all texts in place, or for none.
  */
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "admin/lock_row.h"
 #include "admin/look.h"
-#include "admin/notes.h"
 #include "admin/query.h"
 #include "base/duration.h"
 #include "base/num.h"
+#include "fuzz.h"
 #include "lock/answer.h"
 #include "lock/claim.h"
 #include "lock/kind.h"
@@ -19,15 +16,6 @@
 
 static const struct key_names names = {
     .all = {"job", "INFO", "RUNS", "QUEUE", "ALIVE"}};
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void
-require(bool truth)
-{
-	if (!truth)
-		abort();
-}
 
 static void
 check_number(const char *text)
@@ -130,7 +118,7 @@ check_notes(const struct look *look)
 		require(i == 0 || look->notes[i - 1].at_ms >= note->at_ms);
 		check_number(note->by_fence);
 	}
-	notes_print(look);
+	look_print_notes(look);
 }
 
 static void

@@ -1,20 +1,8 @@
 /* Redirects and slots: what a node says leads to a host and a port in range, or
  * nowhere; helper keys lie in their key's slot where that is claimed. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "fuzz.h"
 #include "lock/claim.h"
 #include "redis/ways/cluster.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void
-require(bool truth)
-{
-	if (!truth)
-		abort();
-}
 
 static void
 check_redirect(const char *text)

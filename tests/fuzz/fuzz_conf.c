@@ -1,11 +1,6 @@
 /* The syntax of configuration files: any bytes. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "fuzz.h"
 #include "options/conf.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void
 check(const struct conf *conf, enum conf_item item, int line)

@@ -1,7 +1,8 @@
 /* What getent(1) prints, of which the static build takes the addresses: no
  * more than there is room for, each once, with the port that was asked for. */
-#include <stdlib.h>
 #include <sys/mman.h>
+
+#include "fuzz.h"
 
 /* The program itself has those of resolve_libc.c. */
 #define resolve_look_up fuzzed_look_up
@@ -11,15 +12,6 @@
 #include <netinet/in.h>
 
 enum { PORT = 6379 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void
-require(bool truth)
-{
-	if (!truth)
-		abort();
-}
 
 static void
 check_address(const struct resolve_address *address)

@@ -4,10 +4,9 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
+
+#include "fuzz.h"
 
 static jmp_buf left;
 
@@ -18,20 +17,12 @@ static jmp_buf left;
 #define supervisor_main fuzzed_supervisor_main
 #include "job/supervisor.c"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 const char *__asan_default_options(void);
 
 const char *
 __asan_default_options(void)
 {
 	return "detect_leaks=0"; /* an end of the process frees all */
-}
-
-static void
-require(bool truth)
-{
-	if (!truth)
-		abort();
 }
 
 /* The entries of the first order to start, which is the last that is read. */

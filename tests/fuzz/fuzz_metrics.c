@@ -1,13 +1,8 @@
 /* The metrics of a lock: any bytes where its file was, and as its key. What is
  * read must be written such that it is read again. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "fuzz.h"
 #include "sink/metrics_name.h"
 #include "sink/metrics_text.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void
 check_name(const char *key)

@@ -1,11 +1,7 @@
 /* Numbers and durations: out of range never, half-written never. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/duration.h"
 #include "base/num.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 static void
 check(int result, int64_t value, int64_t max)

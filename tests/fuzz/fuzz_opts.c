@@ -1,22 +1,19 @@
 /* Command line, environment and a configuration file. Each line of the input is
  * an argument, one that begins with '$' a variable, with '@' a line of the
  * file. */
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/exitcode.h"
+#include "fuzz.h"
 #include "options/opts_parse.h"
 
 #define LINES_MAX 64
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Our messages go nowhere, the fuzzer's own still come. */
 int

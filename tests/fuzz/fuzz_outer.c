@@ -1,20 +1,7 @@
 /* RLOCKRUN_HELD, which any program may have changed: what is found has a kind
  * and a token, and what is added is found. The first line is the key. */
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "fuzz.h"
 #include "lock/outer.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void
-require(bool truth)
-{
-	if (!truth)
-		abort();
-}
 
 static void
 check_added(const char *held, const char *key)

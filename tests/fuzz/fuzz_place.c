@@ -1,22 +1,9 @@
 /* Where servers are, as Sentinel and Cluster say, byte for byte: hosts and
  * ports in range, or no answer. */
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "fuzz.h"
 #include "redis/value.h"
 #include "redis/ways/cluster.h"
 #include "redis/ways/sentinel.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void
-require(bool truth)
-{
-	if (!truth)
-		abort();
-}
 
 static void
 check_node(const struct url_address *node)

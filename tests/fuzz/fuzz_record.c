@@ -1,19 +1,7 @@
 /* Records, byte for byte: what others have left is read with all numbers in
  * range and all words cut, and what was read is written and read again. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "fuzz.h"
 #include "lock/record.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void
-require(bool truth)
-{
-	if (!truth)
-		abort();
-}
 
 /* What a run may say of itself. */
 static void

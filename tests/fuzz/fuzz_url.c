@@ -1,19 +1,7 @@
 /* URLs: what is accepted is in range, its label is a URL for the same server
  * without credentials, and wiping leaves no byte of user and password. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "fuzz.h"
 #include "redis/url.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void
-require(bool truth)
-{
-	if (!truth)
-		abort();
-}
 
 static bool
 same(const char *a, const char *b)

@@ -50,16 +50,8 @@ join_cluster() {
 	done
 }
 
-# node_cli FOLDER COMMAND...: at that node. Suites have their own `cli`, and setup_file
-# has no `ask`.
-node_cli() {
-	if [[ ${ASK:-} && ${2:-} == @(cluster|info|role|pttl|client|config|ping) ]]; then
-		SUITE_DIR=$1 ask "${@:2}" || return
-		printf '%s\n' "$REPLY"
-	else
-		redis-cli -s "$1/s" "${@:2}"
-	fi
-}
+# node_cli FOLDER COMMAND...: at that node.
+node_cli() { redis-cli -s "$1/s" "${@:2}"; }
 
 knows_nodes() {
 	[[ $(node_cli "$1" cluster nodes | grep -c ' connected') == "$2" ]]

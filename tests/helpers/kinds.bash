@@ -52,10 +52,6 @@ together() {
 		END { for (one in most) print one, most[one] }' "$1" | sort
 }
 
-score_of_first() {
-	cli --raw zrange "$KEY" 0 0 withscores | tail -n 1
-}
-
 has_lines() {
 	(($(wc -l <"$1") >= $2))
 }

@@ -1,51 +1,14 @@
-# What a server has: asked over one connection, which each test keeps, and of that the
-# keys of its lock.
+# What a server has, and of that the keys of a test's lock.
 # shellcheck shell=bash
 
-# Suites that look at no server also run beside a program of another processor.
-start_asking() {
-	ASK=
-	[[ ! -x ${A_JOB%/*}/ask ]] || ASK=$BATS_FILE_TMPDIR/ask.$BATS_TEST_NUMBER
-	[[ ! $ASK ]] || "${A_JOB%/*}/ask" "$ASK" $$
-}
-
-stop_asking() {
-	[[ $ASK ]] || return 0
-	kill "$(<"$ASK/pid")"
-	rm "$ASK/pid"
-}
-
-# ask WORD...: a command for the suite's server, over the connection that the test
-# keeps; what it replies is in REPLY. Those are bytes: at the end of half a character
-# bash would wait for the rest of it.
+# ask WORD...: a command for the suite's server; what it replies is in REPLY.
 ask() {
-	local status=0 LC_ALL=C
-	read -rN 1 _ <"$ASK/turn"
-	printf '%s\0' $# "$SUITE_DIR/s" "$@" >"$ASK/question"
-	IFS= read -rd '' REPLY <"$ASK/reply"
-	printf . >"$ASK/turn"
-	[[ $REPLY == 0* ]] || status=1
-	REPLY=${REPLY:1}
-	return "$status"
+	REPLY=$(redis-cli --raw -s "$SUITE_DIR/s" "$@")
 }
 
-# cli [OPTION...] WORD...: the same on stdout. What has options, blocks, or changes
-# the connection is a redis-cli's.
+# cli [OPTION...] WORD...: the same on stdout.
 cli() {
-	[[ ${1:-} != --raw ]] || shift
-	case ${ASK:+${REDISCLI_AUTH:+-}${1:-}} in
-	'' | -* | auth | bl* | br* | bz* | debug | eval* | hello | monitor | multi | select | \
-		shutdown | *subscribe | wait | xread)
-		redis-cli --raw -s "$SUITE_DIR/s" "$@"
-		;;
-	*)
-		ask "$@" || {
-			echo "$REPLY" >&2
-			return 1
-		}
-		printf '%s\n' "$REPLY"
-		;;
-	esac
+	redis-cli --raw -s "$SUITE_DIR/s" "$@"
 }
 
 # The keys of this test's lock that are left, except those that outlast a run: what

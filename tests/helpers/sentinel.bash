@@ -19,10 +19,6 @@ is_primary() {
 	[[ $(at "$1" role 2>/dev/null) == master* ]]
 }
 
-is_replica() {
-	[[ $(at "$1" role 2>/dev/null) == slave* ]]
-}
-
 # false_sentinel PORT [HOST]: a sentinel that says the primary is there; its own is
 # PORT.
 false_sentinel() {

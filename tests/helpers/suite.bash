@@ -6,7 +6,7 @@ bats_require_minimum_version 1.5.0
 # The tree, and the folder of this file.
 ROOT=${BATS_TEST_DIRNAME%/*/*}
 HELPERS=$ROOT/tests/helpers
-# The helpers that are compiled: helpers/job.c is what most locks are held for.
+# The helper that is compiled: what most locks are held for.
 A_JOB=${RLOCKRUN%/*}/helpers/job
 # Of the program that is tested: each script as it is sent, in a file.
 export SCRIPTS=${RLOCKRUN%/*}/src/lock/scripts
@@ -26,7 +26,6 @@ begin_test() {
 	export KEY RLOCKRUN_REDIS=${SUITE_URL:-unix://$SUITE_DIR/s}
 	cd "$BATS_TEST_TMPDIR" || return
 	STARTED=()
-	start_asking
 	trace_test_only
 }
 
@@ -63,7 +62,6 @@ end_test() {
 		return 1
 	}
 	stop_servers "$BATS_TEST_TMPDIR"
-	stop_asking
 }
 
 # --- doing ------------------------------------------------------------------
@@ -155,11 +153,4 @@ catch_up() {
 	local mark=mark-$RANDOM$RANDOM
 	cli echo "$mark" >/dev/null
 	wait_until grep -q "$mark" "$MONITOR"
-}
-
-# Milliseconds of a monotonic clock.
-now_ms() {
-	local up
-	read -r up _ </proc/uptime
-	echo "$((10#${up/./} * 10))"
 }

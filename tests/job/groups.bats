@@ -85,52 +85,6 @@ all_has_come() {
 	[[ $(<count/got) == INT$'\n'USR1 ]]
 }
 
-# bats test_tags=night
-@test "on a terminal: Ctrl-\\ reaches the job once" {
-	mkdir count
-	on_pty 'count/ready:\x1c' -- \
-		sh -c "trap : QUIT; '$RLOCKRUN' -k '$KEY' -- '$HELPERS/count-signals' count; echo \$? >code"
-	wait_for_file count/ready
-	wait_until got QUIT
-	all_has_come
-	touch count/done
-	wait_for_file code
-	[[ $(<count/got) == QUIT$'\n'USR1 ]]
-}
-
-@test "on a terminal: a job without a handler dies of Ctrl-C, and rlockrun by INT" {
-	"$HELPERS/on-pty" tty 'ready:\x03' -- "$HELPERS/ended" end \
-		"$RLOCKRUN" -k "$KEY" -- sh -c 'echo >ready; exec sleep 60' || :
-	# The helper, on the same terminal, may have died of it before it could tell.
-	[[ ! -e end || $(<end) == "signal INT" ]]
-	wait_until is_free
-}
-
-@test "on a terminal: a script with rlockrun in it stops at Ctrl-C" {
-	cat >script <<-END
-		#!/bin/bash
-		'$RLOCKRUN' -k '$KEY' -- sh -c 'echo >ready; exec sleep 60'
-		echo went on >went-on
-	END
-	chmod +x script
-	run -130 "$HELPERS/on-pty" tty 'ready:\x03' -- ./script
-	[[ ! -e went-on ]]
-	wait_until is_free
-}
-
-# bats test_tags=night
-@test "on a terminal: a script goes on when the job has handled Ctrl-C" {
-	cat >script <<-END
-		#!/bin/bash
-		'$RLOCKRUN' -k '$KEY' -- bash -c 'trap "exit 5" INT; echo >ready; while :; do sleep 0.05; done'
-		echo \$? >went-on
-	END
-	chmod +x script
-	"$HELPERS/on-pty" tty 'ready:\x03' -- ./script || :
-	[[ $(<went-on) == 5 ]]
-	is_free
-}
-
 @test "on a terminal: Ctrl-C ends a waiter at once, the script with it" {
 	cat >script <<-END
 		#!/bin/bash
@@ -164,44 +118,6 @@ all_has_come() {
 # a shell whose child is stopped before it could exec waits for that, not stopped.
 JOB_OF_SHELL='mkfifo never; echo $$ >job
 	until [ -e done ]; do read -rt 0.05 _ <>never; done; echo ended >ended'
-
-@test "P2: on a terminal: Ctrl-Z stops both, fg continues both" {
-	cat >typed <<-END
-		set -m
-		'$RLOCKRUN' -k '$KEY' -t 30 -- bash -c '$JOB_OF_SHELL'
-		jobs >stopped
-		fg
-		echo \$? >code
-		exit
-	END
-	# Lines are read one by one, so the shell is asked to take them from a file.
-	on_pty 'job:\x1a' -- bash --norc -i typed
-	wait_for_file stopped
-	grep -q Stopped stopped
-	wait_until is_running "$(<job)"
-	touch ./done
-	wait_for_file code
-	[[ $(<code) == 0 && $(<ended) == ended ]]
-	is_free
-}
-
-# bats test_tags=night
-@test "P2: on a terminal: TSTP and CONT sent to rlockrun alone stop and continue the job" {
-	# (dash: a bash leaves its loop when a child of it is stopped.)
-	on_pty -- dash -mc "'$RLOCKRUN' -k '$KEY' -t 30 -- bash -c '$JOB_OF_SHELL' & echo \$! >pid
-		until [ -e ended ]; do sleep 0.05; done"
-	wait_for_file job
-	kill -TSTP "$(<pid)"
-	wait_until is_stopped "$(<pid)"
-	wait_until is_stopped "$(<job)"
-	kill -CONT "$(<pid)"
-	wait_until is_running "$(<pid)"
-	touch ./done
-	if ! wait_for_file ended; then
-		kill -CONT "$(<job)"
-		false
-	fi
-}
 
 @test "P2: on a terminal: after Ctrl-Z, CONT sent to rlockrun alone continues the job" {
 	cat >typed <<-END

@@ -30,21 +30,6 @@ teardown() { end_guard_test; }
 	all_gone_after_kill
 }
 
-# bats test_tags=night
-@test "S22: kill -9 ends timeout 60 sleep 60 in a shell, which has its own group" {
-	launch -- sh -c 'timeout 60 sleep 60; :'
-	wait_until more_alive_than 4
-	all_gone_after_kill
-}
-
-# bats test_tags=night
-@test "S22: kill -9 ends an interactive-like shell's jobs, a group each" {
-	launch -- bash -mc 'sleep 60 & sleep 61 & sleep 62 & echo >ready; wait'
-	wait_for_file below/ready
-	wait_until more_alive_than 5
-	all_gone_after_kill
-}
-
 @test "S22: kill -9 ends the job also when rlockrun and the guard are stopped" {
 	launch -- sh -c 'echo >ready; exec sleep 60'
 	wait_for_file below/ready
@@ -77,13 +62,6 @@ os.wait()'
 
 @test "S22: kill -9 ends what ignores all signals" {
 	launch -- sh -c 'trap "" TERM INT HUP QUIT USR1 USR2; (trap "" TERM; sleep 60; :) & echo >ready; while :; do sleep 1; done'
-	wait_for_file below/ready
-	all_gone_after_kill
-}
-
-# bats test_tags=night
-@test "S22: kill -9 ends what is stopped" {
-	launch -- sh -c 'sleep 60 & kill -STOP $!; echo >ready; kill -STOP $$'
 	wait_for_file below/ready
 	all_gone_after_kill
 }
@@ -130,58 +108,6 @@ forks & forks & echo >ready; wait'
 	wait_for_file below/ready
 	wait_until more_alive_than 10
 	all_gone_after_kill
-	none_alive
-}
-
-# As on a machine that is busy with other processes: strace delays each look at one
-# of them, in rlockrun and guard alone. On the server the lease lasts longer than
-# rlockrun may count on.
-# bats test_tags=night,native
-@test "S5: descendants die before the lease ends while a scan of /proc takes long" {
-	need_strace
-	start_proxy way
-	REAL=$RLOCKRUN
-	printf '#!/bin/sh\nexec strace -f -qq -b execve -o /dev/null -e trace=openat -e %s "%s" "$@"\n' \
-		inject=openat:delay_enter=20000 "$REAL" >slow-scan
-	chmod +x slow-scan
-	RLOCKRUN=$PWD/slow-scan
-	start env -C below --default-signal setsid "$RLOCKRUN" -k "$KEY" -t 6 -- \
-		sh -c '"$0" ignore:TERM alive=%p until:done & wait' "$A_JOB"
-	wait_for_file below/alive
-	kill -STOP "$(<way/pid)"
-	cli pexpire "$KEY" 600000
-	exits_with 79 "$PID"
-	none_alive
-	is_held
-	cli del "$KEY"
-}
-
-# bats test_tags=night
-@test "S22: kill -9 ends 80 descendants" {
-	launch -- bash -c 'for i in {1..8}; do (for j in {1..9}; do sleep 60 & done; wait) & done; wait'
-	wait_until more_alive_than 81
-	all_gone_after_kill
-}
-
-# bats test_tags=night
-@test "S22: kill -9 ends chains of processes that fork and leave" {
-	# Each lives for about a millisecond; whoever looks for it is late.
-	launch -- /usr/bin/python3 -S -c 'import os, signal, time
-signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-for chain in range(3):
-    if os.fork() == 0:
-        end = time.monotonic() + 30
-        while time.monotonic() < end:
-            time.sleep(0.001)
-            if os.fork() != 0:
-                os._exit(0)
-        os._exit(0)
-open("ready", "w").write("yes")
-time.sleep(60)'
-	wait_for_file below/ready
-	all_gone_after_kill
-	# No link of a chain was between two looks.
-	sleep 0.2
 	none_alive
 }
 
@@ -277,27 +203,6 @@ guard_sleeps() { has_state S "$GUARD"; }
 	grep -q "guard was killed" err.1
 	is_free
 	[[ -z $(keys_left) ]]
-}
-
-# bats test_tags=night
-@test "S22: kill -9 of the guard ends daemons and what ignores TERM, too" {
-	launch -- sh -c "trap '' TERM; /usr/bin/python3 -S -c '$DAEMON'; echo >ready; while :; do sleep 1; done"
-	wait_for_file below/ready
-	wait_for_file below/daemon
-	all_gone_after_kill "$GUARD"
-	exits_with 71 "$RUN"
-	is_free
-}
-
-# bats test_tags=night
-@test "S22: kill -9 of the guard ends a job that keeps forking" {
-	launch -- bash -c "$FORKING"
-	wait_for_file below/ready
-	wait_until more_alive_than 10
-	all_gone_after_kill "$GUARD"
-	exits_with 71 "$RUN"
-	none_alive
-	is_free
 }
 
 @test "kill -9 of a waiter's guard: 71 at once, no job" {
@@ -431,14 +336,6 @@ none_but_run() { [[ $(alive) == "$RUN" ]]; }
 }
 
 # bats test_tags=night,native
-@test "a file system mounted over /proc hides nothing when rlockrun is killed" {
-	unshare -m true 2>/dev/null || skip "a mount namespace takes privileges"
-	launch_under_tmpfs
-	all_gone_after_kill
-	cli del "$KEY" >/dev/null
-}
-
-# bats test_tags=night,native
 @test "a file system mounted over /proc hides nothing when the guard is killed" {
 	unshare -m true 2>/dev/null || skip "a mount namespace takes privileges"
 	launch_under_tmpfs
@@ -496,26 +393,6 @@ launch_with_limit() {
 	exits_with 79 "$RUN"
 }
 
-# What no shell is quick enough to see: the key still stands when the last of the
-# job is gone, which is 32 ms before it expires.
-# bats test_tags=night
-@test "S6: rlockrun stopped beyond the lease: the guard kills the job on time" {
-	local pids
-	launch -t 3 -- sh -c 'trap "" TERM; setsid sleep 60 & echo >ready; sleep 61; :'
-	wait_for_file below/ready
-	wait_until three_in_job
-	pids=$(job_alive)
-	# shellcheck disable=SC2086  # one word each
-	start "$HELPERS/watch-end" "$SUITE_DIR/s" "$KEY" left $pids
-	wait_for_file left.ready
-	kill -STOP "$RUN"
-	wait_for_file left
-	echo "$(<left) ms before the key expired"
-	(($(<left) > 0))
-	kill -CONT "$RUN"
-	exits_with 79 "$RUN"
-}
-
 three_in_job() { [[ $(job_alive | wc -l) == 3 ]]; }
 
 # --- as process 1 -----------------------------------------------------------
@@ -535,16 +412,10 @@ need_pid_namespace() {
 			ps -e -o pid=,ppid=,stat=,comm= >processes
 			exit 23'
 	run ! grep -E ' Z| sleep' below/processes
+	run -143 unshare --fork --pid --mount-proc "$RLOCKRUN" -k "$KEY" -- sh -c 'kill -TERM $$'
 	grep -Eq '^ *1 +0 .* rlockrun$' below/processes
 	is_free
 	none_alive
-}
-
-# bats test_tags=night
-@test "as process 1: a job's death by signal becomes 128 and its number" {
-	need_pid_namespace
-	run -143 unshare --fork --pid --mount-proc "$RLOCKRUN" -k "$KEY" -- sh -c 'kill -TERM $$'
-	is_free
 }
 
 @test "as process 1: TERM reaches the job" {

@@ -199,31 +199,10 @@ lose_lock() {
 
 no_job() { [[ -z $(job_alive) ]]; }
 
-# bats test_tags=night
-@test "S24: the guard is traced and the job runs too long: 124" {
-	launch_stubborn --max-run 2 --kill-after 0.2
-	trace "$GUARD"
-	exits_with 124 "$RUN"
-	none_alive
-	is_free
-}
-
 # A guard has as little time under a lease of hours: what outlives KILL for 5 s is given up.
 @test "S24: the guard is traced under a long lease, and the job runs too long: 124" {
 	launch_stubborn -t 3h --max-run 1 --kill-after 0.2
 	trace "$GUARD"
-	exits_with 124 "$RUN"
-	none_alive
-	is_free
-}
-
-# bats test_tags=night
-@test "S24: both are stopped under a long lease until the job would be given up: 124" {
-	launch_stubborn -t 3h --max-run 1 --kill-after 1
-	wait_until grep -q 'stopping the job' err.1
-	kill -STOP "$RUN" "$GUARD"
-	sleep 6.5 # UNKILLABLE_MS of watch.c, after the time to kill
-	kill -CONT "$RUN"
 	exits_with 124 "$RUN"
 	none_alive
 	is_free
@@ -240,32 +219,6 @@ no_job() { [[ -z $(job_alive) ]]; }
 	until_gone no_job
 	is_held
 	kill -CONT "$(<way/pid)"
-	exits_with 79 "$RUN"
-	none_alive
-}
-
-# bats test_tags=night
-@test "S24: the guard is traced while it kills: the job ends in the grace period, 79" {
-	need_strace
-	launch_stubborn -t 9 --kill-after 0.5
-	# The third: TERM and KILL to the command go before the report of the killing.
-	start strace -qq -o /dev/null -p "$GUARD" -e trace=kill \
-		-e inject=kill:delay_enter=20000000:when=3
-	wait_until is_traced "$GUARD"
-	lose_lock
-	until_gone no_job
-	# strace keeps the guard as a zombie for as long as it would delay it.
-	exits_with 79 "$RUN"
-}
-
-is_traced() { ! grep -q 'TracerPid:.0$' "/proc/$1/status"; }
-
-# bats test_tags=night
-@test "S24: the guard is stopped again and again: the job ends in the grace period, 79" {
-	launch_stubborn -t 9 --kill-after 0.5
-	start bash -c 'for i in {1..20000}; do kill -STOP "$0" || exit 0; done' "$GUARD"
-	lose_lock
-	until_gone no_job
 	exits_with 79 "$RUN"
 	none_alive
 }

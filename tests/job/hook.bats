@@ -67,48 +67,6 @@ note() { echo "echo \"$1 \$RLOCKRUN_EVENT\" >>'$LOG'"; }
 	[[ $(events) == 'E acquired,E released' ]]
 }
 
-@test "hook: several in the environment and in a file; 'none' runs no hook" {
-	RLOCKRUN_HOOK="lost=$(note A)"$'\n'"released=$(note B)"$'\n'"$(note more)"$'\n'"acquired=$(note C)" run -0 rl true
-	[[ $(events) == 'C acquired,B released,more released' ]]
-	rm log
-	install -m 600 /dev/stdin conf <<-END
-		hook = failed=$(note A)
-		hook = acquired=$(note B)
-		hook = released=$(note C)
-		[lock $KEY:*]
-		hook = $(note D)
-	END
-	export RLOCKRUN_CONFIG=$PWD/conf
-	run -0 rl true
-	[[ $(events) == 'B acquired,C released' ]]
-	rm log
-	run -0 "$RLOCKRUN" -k "$KEY:a" true
-	[[ $(events) == 'D acquired,D released' ]]
-	rm log
-	run -0 rl --hook none true
-	RLOCKRUN_HOOK=none run -0 rl true
-	[[ ! -e log ]]
-	run -0 "$RLOCKRUN" --show-config -k "$KEY"
-	[[ $(grep -c '^hook = ' <<<"$output") == 3 && $output == *"hook = acquired=echo "*" # $PWD/conf:2"$'\n'* ]]
-	"$RLOCKRUN" --show-config -k "$KEY" | grep '^hook = ' | sed 's/ *# [^#]*$//' | diff - <(grep -m3 '^hook' conf)
-	# Two locks whose sections say otherwise.
-	run -78 "$RLOCKRUN" -k "$KEY" -k "$KEY:a" true
-	[[ $output == *"[lock $KEY:*] sets hook for "* ]]
-}
-
-@test "hook: an option is one hook, whatever its lines begin with" {
-	run -0 --separate-stderr rl --hook $'released=lost=1\nfailed=2\necho "$RLOCKRUN_EVENT $lost $failed" >>ran' true
-	[[ -z $stderr && $(<ran) == "released 1 2" ]]
-}
-
-@test "hook: seventeen are too many" {
-	local hooks=()
-	for _ in {1..17}; do hooks+=(--hook true); done
-	run -64 rl "${hooks[@]}" touch ran
-	[[ $output == "rlockrun: --hook 'true': more than 16 hooks; for example: "*"; try 'rlockrun --help'" && ! -e ran ]]
-	run -0 rl "${hooks[@]:2}" true
-}
-
 @test "hook: busy, and waiting once" {
 	hold
 	run -75 rl -n --hook "$NOTE; echo \"\$RLOCKRUN_HOLDER/\$RLOCKRUN_MESSAGE\" >>text" true
@@ -179,49 +137,16 @@ note() { echo "echo \"$1 \$RLOCKRUN_EVENT\" >>'$LOG'"; }
 	[[ $(events) == 'acquired,released 0 job_ended' ]]
 }
 
-@test "hook: of one lock, in a configuration file" {
-	printf '%s\n' '[lock test:*:a]' "hook = $NOTE" >conf
-	chmod 600 conf
-	export RLOCKRUN_CONFIG=$PWD/conf
-	run -0 rl true
-	[[ ! -e log ]]
-	run -0 "$RLOCKRUN" -k "$KEY:a" true
-	[[ $(events) == 'acquired,released 0 job_ended' ]]
-}
-
 @test "hook: with several locks one event for all, one line for each" {
 	run -0 rl -k "$KEY:b" --hook "$NOTE; echo \"\$RLOCKRUN_KEY/\$RLOCKRUN_FENCE/\$RLOCKRUN_SHORT_TOKEN\" >text" true
 	[[ $(events) == 'acquired,released 0 job_ended' ]]
 	[[ $(<text) == "$KEY"$'\n'"$KEY:b/"+([0-9])$'\n'+([0-9])/+([0-9a-f])$'\n'+([0-9a-f]) ]]
 }
 
-# bats test_tags=night
-@test "hook: with several locks the message is about all of them" {
-	run -0 rl -k "$KEY:b" --min-hold 5 --hook 'echo "$RLOCKRUN_MESSAGE" >>text' true
-	sed -i 's/ on [^ ]*, fence [0-9]*/ on S, fence F/g; s/until [0-9:]*/until T/g' text
-	diff -u text - <<-END
-		"$KEY": acquired on S, fence F, lease 30000 ms; "$KEY:b": acquired on S, fence F, lease 30000 ms
-		"$KEY": kept until T; "$KEY:b": kept until T
-	END
-	cli del "$KEY" "$KEY:b" >/dev/null
-}
-
 @test "hook: a nested run neither acquires nor releases" {
 	run -3 rl --hook "$NOTE" "$RLOCKRUN" -k "$KEY" --hook "${NOTE/"$LOG"/"$PWD/inner"}" sh -c 'exit 3'
 	[[ $(events) == 'acquired,released 3 job_ended,failed 3 job_ended' ]]
 	[[ $(<inner) == 'failed 3 job_ended' ]]
-}
-
-# bats test_tags=night
-@test "hook: a hold acquires, and does not release" {
-	local token
-	token=$("$RLOCKRUN" -k "$KEY" --hold 1m --hook "$NOTE")
-	[[ $(events) == acquired && $(cli get "$KEY") == "$token" ]]
-	run -0 "$RLOCKRUN" -k "$KEY" --hold 1m --token "$token" --hook "$NOTE"
-	[[ $(events) == acquired ]]
-	run -75 "$RLOCKRUN" -k "$KEY" --hold 1m -n --hook "$NOTE"
-	[[ $(events) == acquired,busy\ 75\ busy ]]
-	cli del "$KEY" >/dev/null
 }
 
 # --- what it is given -------------------------------------------------------
@@ -275,19 +200,6 @@ note() { echo "echo \"$1 \$RLOCKRUN_EVENT\" >>'$LOG'"; }
 	[[ $(<signals) == Blk0000$'\n'Ign0000 ]]
 }
 
-# bats test_tags=night
-@test "hook: runs although SIGCHLD is ignored" {
-	run -0 timeout -k 1 30 env --ignore-signal=CHLD "$RLOCKRUN" -k "$KEY" --hook 'echo >ran' true
-	[[ -z $output && -e ran ]]
-}
-
-# bats test_tags=night
-@test "hook: a closed stderr is /dev/null, a megabyte on stdout is gone" {
-	"$RLOCKRUN" -k "$KEY" --hook 'head -c 1000000 /dev/zero; head -c 1000000 /dev/zero >&2; readlink /proc/$$/fd/2 >>where' \
-		cat <<<input >out 2>&-
-	[[ $(<out) == input && $(<where) == /dev/null$'\n'/dev/null ]]
-}
-
 @test "hook: the job is the same with and without" {
 	local look='env | grep -v ^RLOCKRUN_TOKEN= | grep -v ^RLOCKRUN_FENCE= | grep -v ^RLOCKRUN_HELD=; ls /proc/$$/fd; grep "^Sig[BIC]" /proc/self/status; cut -d" " -f 5 /proc/$$/stat | grep -c "^$$\$"; :'
 	run -0 rl sh -c "$look"
@@ -324,7 +236,7 @@ rlockrun: the hook for failed ended with status 127' ]]
 rlockrun: the hook for released ended with status 126' ]]
 }
 
-@test "hook: one that hangs delays neither job nor release, and then makes way" {
+@test "S47: hook: one that hangs delays neither job nor release, and then makes way" {
 	mkdir below
 	# A tree that ignores TERM, with a session of its own.
 	start env --default-signal "$RLOCKRUN" -k "$KEY" --hook "$NOTE
@@ -406,7 +318,7 @@ without_first_fork() {
 	[[ ! -e log ]]
 }
 
-@test "hook: a runner that was killed is reported once" {
+@test "S47: hook: a runner that was killed is reported once" {
 	start "$RLOCKRUN" -k "$KEY" --hook "$NOTE" -- "$A_JOB" until:done exit:3
 	wait_until has_event acquired
 	find_runner
@@ -430,33 +342,11 @@ end_with_stopped_runner() {
 }
 
 # bats test_tags=night
-@test "hook: a runner that is stopped delays rlockrun for 6 s at most" {
+@test "S47: hook: a runner that is stopped delays rlockrun for 6 s at most" {
 	end_with_stopped_runner
 	exits_with 3 "$PID"
 	wait_until none_below
 	[[ $(<"$ERR") == 'rlockrun: the hook runner does not end; killing all hooks'* ]]
-}
-
-# bats test_tags=night
-@test "hook: one that stops its runner is killed with all that it started" {
-	start "$RLOCKRUN" -k "$KEY" --hook 'echo $PPID >runner; setsid sleep 321.5 &
-		kill -STOP $PPID; exec sleep 321.5' -- "$A_JOB" until:done exit:3
-	wait_for_file runner
-	wait_until is_stopped "$(<runner)"
-	touch done
-	exits_with 3 "$PID"
-	wait_until gone "$(<runner)"
-	[[ $(<"$ERR") == 'rlockrun: the hook runner does not end; killing all hooks'$'\n'* ]]
-	wait_until eval '! pgrep -fx "sleep 321.5" >pids'
-}
-
-# bats test_tags=night
-@test "hook: a runner that is stopped goes on when a signal ends the wait for it" {
-	end_with_stopped_runner
-	kill -TERM "$PID"
-	exits_with 3 "$PID"
-	wait_until gone "$RUNNER"
-	[[ $(events) == 'acquired,released 3 job_ended,failed 3 job_ended' ]]
 }
 
 # --- where rlockrun is the parent of all ------------------------------------

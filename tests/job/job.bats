@@ -166,14 +166,6 @@ os.kill(os.getpid(), signal.SIGTERM)'
 	[[ $(<out) == "./script 2: one 1, two" ]]
 }
 
-# bats test_tags=night
-@test "an empty file that can be executed does nothing and is 0" {
-	: >empty
-	chmod +x empty
-	ends_with 0 locked -- ./empty
-	[[ ! -s err ]]
-}
-
 @test "argv[0] is as given" {
 	locked -- sh -c 'tr "\0" " " </proc/$$/cmdline' >out
 	[[ $(<out) == "sh -c "* ]]
@@ -231,12 +223,6 @@ SIGNALS=(grep -E '^Sig(Pnd|Blk|Ign|Cgt)|^ShdPnd' /proc/self/status)
 		sh -c 'exit 7'
 }
 
-# bats test_tags=night
-@test "P6: SIGCHLD stays blocked as inherited, and the exit code is reported" {
-	ends_with 7 env --block-signal=CHLD "$RLOCKRUN" -k "$KEY" -- \
-		sh -c 'exit 7'
-}
-
 @test "P6: folder, umask, niceness and session are as inherited" {
 	umask 027
 	same_with_and_without nice -n 3 -- sh -c 'pwd; umask; nice; ps -o sid= -p $$'
@@ -279,12 +265,6 @@ print(open("/proc/self/comm").read())'
 	"$RLOCKRUN" -k "$name" env >out
 	grep -qx "RLOCKRUN_KEY=$name" out
 	grep -qx "RLOCKRUN_HELD=x:[0-9a-f-]*:$name" out
-}
-
-@test "environment: without the lock there is no token and no fence" {
-	locked -r "unix://$PWD/nobody" --server-timeout 0.1 --on-unavailable run -- env >out 2>err
-	grep -q '^RLOCKRUN_KEY=' out
-	run ! grep '^RLOCKRUN_\(TOKEN\|FENCE\)=' out
 }
 
 # The job's environment, and all that others can see of the guard and of us.
@@ -370,15 +350,24 @@ print(s.getsockname()[1])')
 
 CLOSED='for fd in 0 1 2; do [ -e /proc/$$/fd/$fd ] && printf "open " >>seen || printf "closed " >>seen; done; exit 5'
 
-@test "closed stdin stays closed for the job, which runs" {
-	ends_with 5 locked -- sh -c "$CLOSED" <&-
-	[[ $(<seen) == "closed open open " ]]
+look_at_stdio() { locked -v -- sh -c "$CLOSED"; }
+
+# stays_closed SEEN REDIRECTIONS: the job has these, and runs.
+stays_closed() {
+	local code=0
+	rm -f seen
+	eval "look_at_stdio $2" || code=$?
+	[[ $code == 5 && $(<seen) == "$1 " ]]
+	is_free
 }
 
-@test "closed stdout stays closed for the job, which runs" {
-	ends_with 5 locked -v -- sh -c "$CLOSED" >&-
-	[[ $(<seen) == "open closed open " ]]
+@test "closed stdin, stdout and stderr stay closed for the job, which runs" {
+	stays_closed 'closed open open' '2>err <&-'
+	stays_closed 'open closed open' '2>err >&-'
 	grep -q released err
+	stays_closed 'open open closed' '2>&-'
+	# Our words go nowhere else.
+	stays_closed 'closed closed closed' '<&- >&- 2>&-'
 }
 
 @test "a message on a stderr beyond the limit for files is no signal for the job" {
@@ -386,64 +375,6 @@ CLOSED='for fd in 0 1 2; do [ -e /proc/$$/fd/$fd ] && printf "open " >>seen || p
 	run -3 --separate-stderr bash -c 'ulimit -f 0 && exec "$@"' - \
 		"$RLOCKRUN" -k "$KEY" --warn-after 0.1 -- sh -c 'trap "exit 9" XFSZ; sleep 0.3; exit 3'
 	[[ -z $stderr ]]
-}
-
-@test "closed stderr stays closed for the job, which runs" {
-	local code=0
-	locked -v -- sh -c "$CLOSED" 2>&- || code=$?
-	[[ $code == 5 ]]
-	[[ $(<seen) == "open open closed " ]]
-}
-
-@test "all three closed stay closed for the job, and our words go nowhere else" {
-	local code=0
-	locked -v -- sh -c "$CLOSED" <&- >&- 2>&- || code=$?
-	[[ $code == 5 ]]
-	[[ $(<seen) == "closed closed closed " ]]
-	is_free
-}
-
-# bats test_tags=night
-@test "a full disk behind stderr changes nothing" {
-	local code=0
-	locked -v -- sh -c 'exit 5' 2>/dev/full || code=$?
-	[[ $code == 5 ]]
-	is_free
-}
-
-# bats test_tags=night
-@test "a pipe without a reader behind stderr changes nothing" {
-	local code=0
-	mkfifo pipe
-	exec 8<>pipe
-	exec 9>pipe 8<&-
-	locked -v -- sh -c 'exit 5' 2>&9 || code=$?
-	exec 9>&-
-	[[ $code == 5 ]]
-	is_free
-}
-
-# bats test_tags=night
-@test "a full pipe behind stderr blocks nothing: the lease is renewed, the job ends" {
-	local pid token
-	mkfifo pipe
-	exec 8<>pipe
-	dd if=/dev/zero of=/proc/self/fd/8 bs=4096 oflag=nonblock 2>/dev/null || :
-	"$RLOCKRUN" -v -t 1 -k "$KEY" -- sh -c 'sleep 2.5; exit 5' 2>&8 3>&- &
-	pid=$!
-	STARTED+=("$pid")
-	wait_until is_held
-	token=$(cli get "$KEY")
-	# A holder of another name meets it while it waits, too.
-	start "$RLOCKRUN" -k "$KEY" -w 20 -- true
-	wait_until grep -q waiting err.2
-	while ! gone "$pid"; do
-		[[ $(cli get "$KEY") == "$token" ]] || break # 79 would be a loss
-		sleep 0.1
-	done
-	exits_with 5 "$pid"
-	exits_with 0 "${STARTED[1]}"
-	exec 8>&-
 }
 
 @test "a waiter with a full pipe behind stderr gets the lock" {
@@ -473,13 +404,6 @@ CLOSED='for fd in 0 1 2; do [ -e /proc/$$/fd/$fd ] && printf "open " >>seen || p
 	is_free
 }
 
-# bats test_tags=night
-@test "a pipe to a reader ends when the job has ended" {
-	locked -v -- echo x 2>err | cat >out
-	[[ $(<out) == x ]]
-	is_free
-}
-
 # --- what it left running ---------------------------------------------------
 
 WORKER='(until [ -e done ]; do sleep 0.05; done; echo >finished) >/dev/null 2>&1 & echo $! >worker'
@@ -496,15 +420,6 @@ WORKER='(until [ -e done ]; do sleep 0.05; done; echo >finished) >/dev/null 2>&1
 	done
 	# Nothing of ours is left with it.
 	locked -n -- true
-	touch ./done
-	wait_for_file finished
-}
-
-# bats test_tags=night
-@test "P7: a worker in a session of its own continues, too" {
-	ends_with 3 locked -- setsid -w sh -c "$WORKER; exit 3"
-	is_free
-	run ! gone "$(<worker)"
 	touch ./done
 	wait_for_file finished
 }

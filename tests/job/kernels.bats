@@ -46,11 +46,6 @@ keeps_status() {
 	[[ -z $(keys_left) ]]
 }
 
-# bats test_tags=night
-@test "Linux 4.18: the job inherits the caller's descriptors and no other" {
-	on_old_kernels passes_descriptors
-}
-
 passes_descriptors() {
 	local fds='find /proc/self/fd -type l -not -lname "/proc/*" -printf "%f %l\n"'
 	"$RLOCKRUN" -k "$KEY" -- sh -c "$fds" </dev/null 7<"$0" 2>/dev/null 200<"$0" >with
@@ -168,11 +163,6 @@ dies_before_lease() {
 	exits_with 79 "$RUN"
 }
 
-# bats test_tags=night
-@test "Linux 4.18: what a command left when it ended by itself lives on" {
-	on_old_kernels spares_left
-}
-
 spares_left() {
 	launch -- sh -c 'setsid sh -c "echo \$\$ >child; until [ -e done ]; do sleep 0.02; done" & until [ -s child ] && [ -e end ]; do sleep 0.02; done; exit 4'
 	touch below/end
@@ -225,17 +215,9 @@ all_hold() {
 }
 
 # bats test_tags=night
-@test "without pidfd_open: the promises hold" {
+@test "without pidfd_open, pidfd_send_signal, or close_range (Linux 5.4): the promises hold" {
 	all_hold pidfd_open
-}
-
-# bats test_tags=night
-@test "without pidfd_send_signal: the promises hold" {
 	all_hold pidfd_send_signal
-}
-
-# bats test_tags=night
-@test "without close_range, Linux 5.4: the promises hold" {
 	all_hold close_range
 }
 
@@ -268,13 +250,4 @@ all_hold() {
 		is_free
 		rm code child
 	done
-}
-
-# bats test_tags=night,native
-@test "below proot: a guard kills neither rlockrun nor proot" {
-	command -v proot >/dev/null || skip 'proot is not installed'
-	run -124 proot "$REAL" -k "$KEY" --max-run 0.5 --kill-after 0.3 -- \
-		sh -c 'trap "" TERM; echo $$ >job; while :; do sleep 0.1; done'
-	gone "$(<job)"
-	is_free
 }

@@ -38,12 +38,6 @@ all_gone() {
 	is_free
 }
 
-@test "max-run: a job that ends before keeps its status, without a message" {
-	run -3 --separate-stderr rl --max-run 1h -- sh -c 'exit 3'
-	# shellcheck disable=SC2154 # of run
-	[[ -z $stderr ]]
-}
-
 @test "max-run: a job that ignores TERM is killed after kill-after, then freed" {
 	local job
 	launch --max-run 0.2 --kill-after 0.5 -- sh -c 'trap "" TERM
@@ -111,26 +105,6 @@ all_gone() {
 	is_free
 }
 
-# bats test_tags=night
-@test "max-run: without a server and with --on-unavailable run" {
-	run -124 --separate-stderr rl -r "unix://$PWD/away" --server-timeout 0.1 --on-unavailable run \
-		--max-run 0.2 -- sleep 60
-	# shellcheck disable=SC2154 # of run
-	[[ $stderr == *"the job has run for 200ms; stopping the job" ]]
-}
-
-# bats test_tags=night
-@test "max-run: a nested run stops its own job only, and its outer run continues" {
-	start "$RLOCKRUN" -k "$KEY" -- sh -c '"$RLOCKRUN" -k "$KEY" --max-run 0.2 sleep 60
-		echo $? >inner; until [ -e done ]; do sleep 0.02; done; exit 4'
-	wait_for_file inner
-	[[ $(<inner) == 124 ]]
-	is_held
-	touch "done"
-	exits_with 4 "$PID"
-	is_free
-}
-
 @test "max-run: the guard is killed while the job is stopped" {
 	launch --max-run 0.2 --kill-after 20 -- sh -c 'trap "echo >told" TERM
 		echo $$ >job; while :; do sleep 0.02; done'
@@ -152,15 +126,6 @@ all_gone() {
 	[[ $(<err.1) == "rlockrun: \"$KEY\" has been held for 1s" ]]
 }
 
-# bats test_tags=night
-@test "warn-after: of several locks, and below a second" {
-	launch --warn-after 100ms -k "$KEY:b" -- sh -c 'until [ -e done ]; do sleep 0.02; done'
-	wait_for_file err.1
-	touch "done"
-	exits_with 0 "$PID"
-	[[ $(<err.1) == "rlockrun: \"$KEY\", \"$KEY:b\" have been held for 100ms" ]]
-}
-
 # --- --splay ----------------------------------------------------------------
 
 @test "splay: a random delay before the first try" {
@@ -172,13 +137,6 @@ all_gone() {
 	[[ $(grep -c . <<<"$delays") -gt 1 ]]
 	[[ $(grep -c 'first try' said) == 8 && $(grep -c released said) == 8 ]]
 	run -1 grep -E 'comes in ([1-9]|0\.[6-9])' said
-}
-
-@test "splay: -w and -n count from the first try" {
-	run -0 rl --splay 0.5 -n true
-	hold
-	run -75 rl --splay 1 -w 0.1 touch ran
-	[[ ! -e ran ]]
 }
 
 @test "splay: a signal ends it at once, by that signal, with no word to the server" {
@@ -194,31 +152,4 @@ all_gone() {
 	done
 	[[ ! -e ran ]]
 	[[ -z $(cli --raw keys "*$KEY*") ]]
-}
-
-# bats test_tags=night
-@test "splay: signals that don't end a process don't end it; it can be stopped" {
-	start env --default-signal setsid "$RLOCKRUN" -v -k "$KEY" --splay 3653d -- touch ran
-	wait_until grep -q "first try" "$ERR"
-	kill -WINCH "$PID"
-	kill -CHLD "$PID"
-	kill -STOP "$PID"
-	kill -CONT "$PID"
-	kill -TERM "$PID"
-	exits_with 143 "$PID"
-	[[ ! -e ran ]]
-}
-
-@test "splay: a command that does not exist is reported before" {
-	run -127 rl --splay 3653d no-such-command
-}
-
-# bats test_tags=night
-@test "splay: ignored signals stay ignored" {
-	start env --ignore-signal=HUP "$RLOCKRUN" -v -k "$KEY" --splay 1 -- \
-		sh -c 'until [ -e go ]; do sleep 0.02; done'
-	wait_until grep -q "first try" "$ERR"
-	kill -HUP "$PID"
-	touch go
-	exits_with 0 "$PID"
 }

@@ -44,13 +44,6 @@ dies_of_a_key() {
 	in_each_shell dies_of_a_key
 }
 
-# bats test_tags=night
-@test "S42: Ctrl-C and Ctrl-\\ end a job that called setpgid" {
-	SCREENS=differ
-	under ./grouped
-	in_each_shell dies_of_a_key
-}
-
 # Without rlockrun the shell's job is a setsid that waits, and the command lives on.
 # bats test_tags=night
 @test "S42: Ctrl-C and Ctrl-\\ end a job below setsid -w" {
@@ -114,12 +107,6 @@ stops_and_continues() {
 
 @test "S42: Ctrl-Z stops all below timeout(1) and rlockrun; fg continues them" {
 	under 'timeout 60'
-	in_each_shell stops_and_continues
-}
-
-# bats test_tags=night
-@test "S42: Ctrl-Z and fg with a job that called setpgid" {
-	under ./grouped
 	in_each_shell stops_and_continues
 }
 
@@ -206,13 +193,6 @@ ends_with_its_terminal() {
 @test "S42: a terminal that goes away ends a job below timeout(1)" {
 	SCREENS=differ
 	under 'timeout 60'
-	in_each_shell ends_with_its_terminal
-}
-
-# bats test_tags=night
-@test "S42: a terminal that goes away ends a job that called setpgid" {
-	SCREENS=differ
-	under ./grouped
 	in_each_shell ends_with_its_terminal
 }
 

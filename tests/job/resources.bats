@@ -145,13 +145,6 @@ as_user_with_limit() {
 	done
 }
 
-# bats test_tags=night
-@test "out of processes inside the job is the job's affair" {
-	need_other_user
-	run -9 as_user_with_limit 3 ./rlockrun -k "$KEY" -- bash -c 'exit 9'
-	is_free
-}
-
 @test "out of processes for asking the name server: 71 at once, and no job" {
 	need_other_user
 	export RLOCKRUN_REDIS=redis://localhost:1
@@ -194,13 +187,6 @@ processes_of_user() {
 	[[ $(processes_of_user) == 0 ]]
 }
 
-# bats test_tags=night
-@test "a job that has taken all processes is ended when rlockrun is killed" {
-	start_greedily
-	kill -KILL "$PID"
-	wait_until eval '(($(processes_of_user) == 0))'
-}
-
 @test "a job that has taken all processes is ended when the guard is killed" {
 	start_greedily
 	kill -KILL "$(<guard)"
@@ -224,17 +210,6 @@ processes_of_user() {
 @test "/proc is another namespace's: 71, the job cannot be guarded" {
 	unshare --fork --pid true 2>/dev/null || skip "a pid namespace takes privileges"
 	run -71 --separate-stderr unshare --fork --pid "$RLOCKRUN" -k "$KEY" -- sh -c 'echo >ran'
-	[[ $stderr == *"cannot be guarded"*"/proc belongs to another pid namespace"* ]]
-	[[ ! -e ran ]]
-	is_free
-}
-
-# bats test_tags=night
-@test "/proc is that of a namespace in which we are not: 71, said so" {
-	unshare -m --fork --pid true 2>/dev/null || skip "a pid namespace takes privileges"
-	run -71 --separate-stderr unshare -m sh -c \
-		'unshare --fork --pid mount -t proc proc /proc && exec "$@"' - \
-		"$RLOCKRUN" -k "$KEY" -- sh -c 'echo >ran'
 	[[ $stderr == *"cannot be guarded"*"/proc belongs to another pid namespace"* ]]
 	[[ ! -e ran ]]
 	is_free
@@ -272,14 +247,6 @@ is_hidden() { [[ $(ps -o comm= -p "$(<child)") == hidden ]]; }
 	gone "$(<child)"
 	gone "$(<ready)"
 	is_free
-}
-
-# bats test_tags=night
-@test "hidepid=2 and a process that it hides: killed with rlockrun" {
-	start_hidden
-	kill -KILL "$PID"
-	wait_until gone "$(<child)"
-	wait_until gone "$(<ready)"
 }
 
 @test "hidepid=2 and a command that it hides gets TERM" {
@@ -375,13 +342,6 @@ job_gone() { gone "$(<ready)" && gone "$(<child)"; }
 	job_gone
 }
 
-# bats test_tags=night
-@test "out of memory and rlockrun is killed: the job is ended" {
-	start_then_starve
-	kill -KILL "$PID"
-	wait_until job_gone
-}
-
 @test "out of memory and the guard is killed: the job is ended, 71" {
 	start_then_starve
 	kill -KILL "$(<guard)"
@@ -403,19 +363,6 @@ on_full_disk() {
 need_full_disk() {
 	on_full_disk true 2>/dev/null || skip "a mount namespace takes privileges"
 	run ! on_full_disk sh -c 'echo word >full/out'
-}
-
-# bats test_tags=night
-@test "a full disk behind the job's output: its own status, the lock is free" {
-	need_full_disk
-	run -7 on_full_disk sh -c 'exec "$@" >full/out' - \
-		"$RLOCKRUN" -k "$KEY" -- sh -c 'echo word || exit 7'
-	is_free
-	run -0 on_full_disk sh -c 'exec "$@" >full/out' - \
-		"$RLOCKRUN" -k "$KEY" -- sh -c 'echo word 2>/dev/null; echo >ran'
-	[[ -e ran ]]
-	is_free
-	[[ -z $(keys_left) ]]
 }
 
 @test "a full disk behind stderr: the job and its status, the lock is free" {

@@ -115,21 +115,6 @@ teardown() { end_test; }
 	[[ $(<count/got) == USR1 ]]
 }
 
-# bats test_tags=night
-@test "nohup: HUP doesn't end a waiter, TERM does" {
-	local pid
-	hold
-	start setsid nohup "$HELPERS/ended" end "$RLOCKRUN" -v -k "$KEY" -- true
-	wait_for_file end.pid
-	wait_until grep -q waiting err.2
-	pid=$(<end.pid)
-	STARTED+=("$pid")
-	kill -HUP "$pid"
-	kill -WINCH "$pid"
-	kill -TERM "$pid"
-	ended_by "signal TERM"
-}
-
 # --- P3: a waiter -----------------------------------------------------------
 
 # bats test_tags=smoke
@@ -172,18 +157,6 @@ teardown() { end_test; }
 		ended_by "signal $name"
 	done
 	[[ ! -e ran && -z $(find . -name 'core*') ]]
-}
-
-# bats test_tags=night
-@test "P3: WINCH, CONT and URG don't end a waiter" {
-	hold
-	waiter
-	kill -WINCH "$PID"
-	kill -URG "$PID"
-	kill -CONT "$PID"
-	touch ./done
-	ended_by "exit 0"
-	[[ -e ran ]]
 }
 
 @test "P3: a waiter that was stopped and continued still gets the lock" {
@@ -315,20 +288,6 @@ NOTING=${STUBBORN/'""'/'"echo >asked"'}
 
 got_twice() { [[ $(grep -cx "$1" count/got) == 2 ]]; }
 
-# bats test_tags=night
-@test "P4: a second TERM while the rest is ended changes nothing" {
-	launch --kill-after 1 -- sh -c "$NOTING"
-	wait_for_file ready
-	kill -TERM "$PID"
-	wait_for_file asked
-	kill -TERM "$PID"
-	kill -INT "$PID"
-	is_held
-	ended_by "signal TERM"
-	gone "$(<child)"
-	is_free
-}
-
 @test "P4: USR1 is no request to end: what the command left continues" {
 	launch -- sh -c 'trap "exit 3" USR1
 		(until [ -e done ]; do sleep 0.05; done; echo >finished) & echo $! >child
@@ -342,19 +301,6 @@ got_twice() { [[ $(grep -cx "$1" count/got) == 2 ]]; }
 }
 
 # --- during the release -----------------------------------------------------
-
-# bats test_tags=night
-@test "signals around the end of the job are harmless: its code is reported, the lock freed" {
-	for _ in {1..5}; do
-		launch -- sh -c 'exec sleep 0.03'
-		while [[ ! -e end ]]; do
-			kill -WINCH "$PID" 2>/dev/null || :
-			kill -USR1 "$PID" 2>/dev/null || :
-		done
-		[[ $(<end) == "exit 0" || $(<end) == "signal USR1" ]]
-		is_free
-	done
-}
 
 @test "TERM during the release: the job's code is reported" {
 	start_server "$PWD/own"

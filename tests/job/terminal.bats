@@ -48,25 +48,6 @@ handles_ctrl_c() {
 	in_each_shell handles_ctrl_c
 }
 
-# bats test_tags=night
-@test "P2: Ctrl-C: a job that ignores it continues" {
-	job worker 'trap "" INT; echo $$ >t/job; read -r _ <go; exit 7'
-	in_each_shell ignores_ctrl_c
-}
-
-ignores_ctrl_c() {
-	say './run ./worker'
-	wait_for_file t/job
-	press '\x03'
-	# The terminal has sent it when it echoes this.
-	shows '\^C'
-	held
-	both_running
-	go
-	prompt
-	code 7
-}
-
 ends_all_of_a_pipeline() {
 	say './feeder | ./run ./sleeper | ./taker'
 	wait_for_file t/feeder
@@ -80,25 +61,6 @@ ends_all_of_a_pipeline() {
 
 @test "P2: Ctrl-C ends a whole pipeline" {
 	in_each_shell ends_all_of_a_pipeline
-}
-
-dies_of_ctrl_c_redirected() {
-	say './run ./sleeper <t/in >t/out 2>&1'
-	wait_for_file t/job
-	press '\x03'
-	prompt
-	code 130
-	both_gone
-}
-
-# bats test_tags=night
-@test "P2: Ctrl-C: the job dies of it without a terminal among its descriptors" {
-	in_each_shell without_terminal_descriptors
-}
-
-without_terminal_descriptors() {
-	echo >t/in
-	dies_of_ctrl_c_redirected
 }
 
 # --- scripts ----------------------------------------------------------------
@@ -119,34 +81,6 @@ script_with_a_job_that_dies() {
 
 @test "P2: a script in sh, bash or zsh stops at Ctrl-C when the job died of it" {
 	in_each_shell script_with_a_job_that_dies
-}
-
-# Not all go on: a dash has no patience, it dies at once and the job lives on.
-script_with_a_job_that_handles_it() {
-	local interpreter
-	for interpreter in sh bash zsh; do
-		mkdir -p t/$interpreter
-		echo "./run ./counter; echo \$? >>t/$interpreter/next" >script
-		say "$interpreter script"
-		wait_for_file t/ready
-		press '\x03'
-		wait_until got INT
-		all_has_come
-		held
-		touch t/done
-		prompt
-		wait_until both_gone_counted
-		diff -u - t/got <<<$'INT\nUSR1'
-		say "echo \$? >t/$interpreter/code"
-		prompt
-		rm t/ready t/done t/got
-	done
-	[[ $(<t/bash/next) == 7 && $(<t/bash/code) == 0 ]]
-}
-
-# bats test_tags=night
-@test "P2: a script continues after Ctrl-C that the job handled, if it would without rlockrun" {
-	in_each_shell script_with_a_job_that_handles_it
 }
 
 # --- Ctrl-Z -----------------------------------------------------------------
@@ -186,28 +120,6 @@ goes_on_in_the_background() {
 	in_each_shell goes_on_in_the_background
 }
 
-stops_twice() {
-	stop
-	for _ in 1 2 3; do
-		say fg
-		wait_until both_running
-		press '\x1a'
-		shows 'Stopped|suspended'
-		prompt
-		wait_until both_stopped
-	done
-	say fg
-	wait_until both_running
-	go
-	prompt
-	code 5
-}
-
-# bats test_tags=night
-@test "P2: Ctrl-Z and fg, again and again" {
-	in_each_shell stops_twice
-}
-
 is_told_of_ctrl_z() {
 	say './run ./counter'
 	wait_for_file t/ready
@@ -223,44 +135,6 @@ is_told_of_ctrl_z() {
 # bats test_tags=night
 @test "P2: Ctrl-Z: a job that handles it and doesn't stop gets it once and keeps the terminal" {
 	in_each_shell is_told_of_ctrl_z
-}
-
-dies_while_stopped() {
-	stop
-	say 'kill %1'
-	prompt
-	# dash leaves it stopped, with a TERM that waits for CONT.
-	[[ $SHELL_NAME != dash ]] || say fg
-	wait_until both_gone
-	hang_up # bash may still take it for stopped, and not leave at once
-	wait_until gone "$TERMINAL"
-}
-
-# bats test_tags=night
-@test "P2: Ctrl-Z and kill %1: the job dies, and so does rlockrun" {
-	SCREENS=differ
-	in_each_shell dies_while_stopped
-}
-
-stops_a_pipeline() {
-	say './feeder | ./run ./worker | ./taker'
-	wait_for_file t/feeder
-	wait_for_file t/taker
-	wait_for_file t/job
-	press '\x1a'
-	shows 'Stopped|suspended'
-	prompt
-	wait_until both_stopped
-	held
-	say fg
-	wait_until both_running
-	go
-	prompt
-}
-
-# bats test_tags=night
-@test "P2: Ctrl-Z and fg with a pipeline" {
-	in_each_shell stops_a_pipeline
 }
 
 # The reason is what the guard has reported meanwhile.
@@ -376,27 +250,6 @@ waiter_dies_of_ctrl_c() {
 	locked_in_each_shell waiter_dies_of_ctrl_c
 }
 
-waiter_stops_its_script() {
-	echo './run ./worker; echo next >t/next' >script
-	rm -f job ./done
-	hold
-	HOLDER=$PID
-	for interpreter in sh bash zsh; do
-		say "$interpreter script"
-		shows '; waiting [0-9]+s, (position 1|1st)'
-		press '\x03'
-		prompt
-		code 130
-		[[ ! -e t/next && ! -e t/job ]]
-	done
-	go_free
-}
-
-# bats test_tags=night
-@test "P2: Ctrl-C at a waiter ends the script around it" {
-	locked_in_each_shell waiter_stops_its_script
-}
-
 waiter_stops_and_continues() {
 	start_waiter
 	press '\x1a'
@@ -421,30 +274,6 @@ waiter_stops_and_continues() {
 
 @test "P2: Ctrl-Z and fg of a waiter: it gets the lock, Ctrl-Z and fg of its job" {
 	locked_in_each_shell waiter_stops_and_continues
-}
-
-waiter_misses_its_turn() {
-	start_waiter
-	press '\x1a'
-	shows 'Stopped|suspended'
-	prompt
-	go_free
-	[[ ! -e t/job ]]
-	say bg
-	wait_for_file t/job
-	wait_until both_running
-	prompt
-	say fg
-	shows '\./run'
-	go
-	prompt
-	code 5
-	is_free
-}
-
-# bats test_tags=night
-@test "P2: a waiter that is stopped while the lock is freed gets it after bg" {
-	locked_in_each_shell waiter_misses_its_turn
 }
 
 # --- between the lock and the job --------------------------------------------
@@ -474,34 +303,6 @@ ctrl_c_before_the_job() {
 @test "P2: Ctrl-C between the lock and the job isn't lost" {
 	EXTRA=(-v)
 	locked_in_each_shell ctrl_c_before_the_job
-}
-
-ctrl_z_before_the_job() {
-	slow_start
-	press '\x1a'
-	shows 'Stopped|suspended'
-	prompt
-	is_held
-	say fg
-	wait_for_file t/job
-	wait_until both_running
-	go
-	prompt
-	code 5
-}
-
-# bats test_tags=night
-@test "P2: Ctrl-Z between the lock and the job, and fg" {
-	EXTRA=(-v)
-	locked_in_each_shell ctrl_z_before_the_job
-}
-
-# All this takes a few milliseconds, so the moments are close together.
-# bats test_tags=night
-@test "P2: Ctrl-C at any moment of a start isn't lost" {
-	env --default-signal "$HELPERS/ctrl-c-at" 0 5000 50 "$RLOCKRUN" -k "$KEY" -- \
-		sleep 60
-	wait_until is_free
 }
 
 # --- a narrow terminal ------------------------------------------------------

@@ -5,12 +5,15 @@ LINTS := $(addprefix lint-,format tidy gcc clang cppcheck lua shell python man l
 
 lint-format:
 	$(CLANG_FORMAT) --dry-run -Werror $(wildcard src/*/*.[ch] src/*/*/*.[ch] tests/*/*.[ch])
-# Each file once, and again when it or a header that it includes has changed.
+# Each file once, and again when it or a header that it includes has changed. The analyzer
+# gives a function up after so many states, in a quarter of the time of its default
+# (225,000): of 6,288 blocks it then reaches 8 fewer.
+TIDY_BOUND := -Xclang -analyzer-config -Xclang max-nodes=60000
 lint-tidy: $(ALL_SRC:%.c=build/tidy/%.ok)
 build/tidy/%.ok: %.c .clang-tidy
 	@mkdir -p $(@D)
 	@$(CLANG) -MM -MP -MT $@ -MF $(@:.ok=.d) $(DIALECT) $<
-	@$(CLANG_TIDY) --quiet $< -- $(DIALECT) >$@.log 2>&1 || { cat $@.log; exit 1; }
+	@$(CLANG_TIDY) --quiet $< -- $(DIALECT) $(TIDY_BOUND) >$@.log 2>&1 || { cat $@.log; exit 1; }
 	@touch $@
 ifneq ($(filter lint%,$(MAKECMDGOALS)),)
 -include $(ALL_SRC:%.c=build/tidy/%.d)

@@ -132,34 +132,12 @@ takes_turns() {
 	takes_turns redis-py node-redlock redis-cli
 }
 
-@test "I1: the check for overlaps finds one" {
-	printf '%s\n' 'a comes' 'a goes' 'b comes' 'b goes' >turns
-	no_overlap
-	printf '%s\n' 'a comes' 'b comes' 'a goes' 'b goes' >turns
-	run ! no_overlap
-	printf '%s\n' 'a comes' 'a goes' 'b comes' >turns
-	run ! no_overlap
-}
-
-@test "I1: the check for turns finds a client that had all of them in a row" {
-	printf '%s 3\n' a b >plan
-	printf '%s comes\n' a b a b a b >turns
-	all_have_met 3
-	run ! all_have_met 4
-	printf '%s comes\n' a a b a b b >turns
-	all_have_met 2
-	run ! all_have_met 3
-	printf '%s comes\n' a a a >turns
-	run ! all_have_met 1
-}
-
 # --- rlockrun beside a holder -------------------------------------------------
 
-# While NAME holds the lock: busy, said in our words, and none of it is touched.
-keeps_rlockrun_out() {
+# Busy is said in our words, and nothing of the lock is touched.
+@test "I1: redis-cli keeps rlockrun out until it releases" {
 	local token
-	need "$1"
-	client_holds "$1" 60000
+	client_holds redis-cli 60000
 	token=$(cli get "$KEY")
 	[[ -n $token ]]
 	run -75 timeout 20 "$RLOCKRUN" -k "$KEY" -n touch ran
@@ -175,17 +153,9 @@ keeps_rlockrun_out() {
 	[[ -e ran && -z $(keys_left) ]]
 }
 
-# bats test_tags=night
-@test "I1: redis-py keeps rlockrun out until it releases" { keeps_rlockrun_out redis-py; }
-# bats test_tags=night
-@test "I1: node-redlock keeps rlockrun out until it releases" { keeps_rlockrun_out node-redlock; }
-@test "I1: redis-cli keeps rlockrun out until it releases" { keeps_rlockrun_out redis-cli; }
-
-# A lock of NAME that nobody releases is taken over when its lease ends, not
-# before.
-is_taken_over() {
-	need "$1"
-	client_holds "$1" 60000
+# When its lease ends, and not before.
+@test "I1: a lock that a killed redis-cli left is taken over" {
+	client_holds redis-cli 60000
 	kill -KILL "$CLIENT"
 	start "$RLOCKRUN" -k "$KEY" touch ran
 	wait_for_file "$ERR"
@@ -196,38 +166,27 @@ is_taken_over() {
 	touch released
 }
 
-@test "I1: a lock that a killed redis-cli left is taken over" { is_taken_over redis-cli; }
-
 # --- a client beside rlockrun -------------------------------------------------
 
-# NAME gets the lock neither at once nor by waiting while rlockrun holds it.
-is_kept_out() {
+# It gets the lock neither at once nor by waiting.
+@test "I1: rlockrun keeps redis-cli out until its job ends" {
 	local token
-	need "$1"
 	hold
 	token=$(cli get "$KEY")
-	run -75 client "$1" 5000 0 1 touch ran
-	run -75 client "$1" 5000 300 1 touch ran
+	run -75 client redis-cli 5000 0 1 touch ran
+	run -75 client redis-cli 5000 300 1 touch ran
 	[[ $(cli get "$KEY") == "$token" && ! -e ran ]]
-	start client "$1" 5000 20000 1 touch ran
+	start client redis-cli 5000 20000 1 touch ran
 	touch "done"
 	exits_with 0 "${STARTED[0]}"
 	exits_with 0 "$PID"
 	[[ -e ran && -z $(keys_left) ]]
 }
 
-# bats test_tags=night
-@test "I1: rlockrun keeps redis-py out until its job ends" { is_kept_out redis-py; }
-# bats test_tags=night
-@test "I1: rlockrun keeps node-redlock out until its job ends" { is_kept_out node-redlock; }
-@test "I1: rlockrun keeps redis-cli out until its job ends" { is_kept_out redis-cli; }
-
-# NAME overstays its lease and releases when rlockrun has the lock: NAME is told
-# that it wasn't its own, rlockrun keeps it.
-cannot_free_ours() {
+# It is told that the lock was not its own any more.
+@test "I1: redis-cli that overstays can't free rlockrun's lock" {
 	local ours
-	need "$1"
-	client_holds "$1" 60000
+	client_holds redis-cli 60000
 	end_lease
 	hold
 	ours=$(cli get "$KEY")
@@ -235,27 +194,22 @@ cannot_free_ours() {
 	touch released
 	exits_with 79 "$CLIENT"
 	[[ $(cli get "$KEY") == "$ours" ]]
-	run -75 client "$1" 5000 0 1 touch ran
+	run -75 client redis-cli 5000 0 1 touch ran
 	touch "done"
 	exits_with 0 "$PID"
 	[[ ! -e ran && -z $(keys_left) ]]
 }
 
-@test "I1: redis-cli that overstays can't free rlockrun's lock" { cannot_free_ours redis-cli; }
-
-# rlockrun's lock is taken away and NAME gets it: rlockrun tells the loss and
-# leaves the other's lock alone, with a job that ends first (no renewal has
-# found out) as with a renewal that comes first. It doesn't act in between.
-cannot_be_freed() {
+# Its job ends first, so that no renewal has found out. It doesn't act in between.
+@test "I1: rlockrun that lost its lock can't free redis-cli's" {
 	local holder token
-	need "$1"
-	hold "${@:2}"
+	hold
 	holder=$PID
 	kill -STOP "$holder"
 	cli del "$KEY"
-	client_holds "$1" 60000
+	client_holds redis-cli 60000
 	token=$(cli get "$KEY")
-	(($# > 1)) || touch "done"
+	touch "done"
 	kill -CONT "$holder"
 	exits_with 79 "$holder"
 	[[ $(cli get "$KEY") == "$token" && $(cli pttl "$KEY") -gt 30000 ]]
@@ -266,9 +220,3 @@ cannot_be_freed() {
 	exits_with 0 "$CLIENT"
 	[[ $(cli exists "$KEY") == 0 ]]
 }
-
-# bats test_tags=night
-@test "I1: rlockrun that lost its lock can't free redis-py's" { cannot_be_freed redis-py; }
-# bats test_tags=night
-@test "I1: rlockrun that lost its lock can't free node-redlock's" { cannot_be_freed node-redlock; }
-@test "I1: rlockrun that lost its lock can't free redis-cli's" { cannot_be_freed redis-cli; }

@@ -69,17 +69,6 @@ calls() {
 	((bytes > 500 && bytes < 2000))
 }
 
-# --- forgotten scripts ------------------------------------------------------------
-
-@test "NOSCRIPT even to EVAL is an error, and no loop" {
-	cold_server
-	rules 'answer:EVAL::-NOSCRIPT No matching script.'
-	run -69 rl touch ran
-	[[ ${#lines[@]} == 1 && $output == *NOSCRIPT* && ! -e ran ]]
-	# Fewer keys are tried, too: each try twice.
-	[[ $(grep '^answered' proxy/log | sort | uniq -c | awk '{ print $1 }' | sort -u) == 2 ]]
-}
-
 # --- servers without EVALSHA ----------------------------------------------------------
 
 @test "a server that does not know EVALSHA is served by EVAL, and asked once" {
@@ -89,26 +78,6 @@ calls() {
 	ends_well
 	[[ ! -s $ERR && $(grep -c '^answered' proxy/log) == 1 ]]
 	[[ $(calls evalsha) == 0 && $(calls set) == 1 ]]
-}
-
-@test "a proxy without EVALSHA is served by EVAL, whatever its words" {
-	local words
-	cold_server
-	for words in "ERR unknown command" "ERR Proxy fail to parse command" \
-		"ERR command evalsha not support for your account"; do
-		rules "answer:EVALSHA::-$words"
-		run -0 rl true
-		[[ -z $output ]]
-	done
-	[[ $(grep -c '^answered' proxy/log) == 3 && $(calls set) == 3 && -z $(keys_left) ]]
-}
-
-@test "a server that has another word before NOSCRIPT gets the script" {
-	cold_server
-	rules "answer:EVALSHA::-ERR NOSCRIPT No matching script"
-	run -0 rl true
-	# Asked by digest each time, as it may have the next script.
-	[[ -z $output && $(grep -c '^answered' proxy/log) == 2 && -z $(keys_left) ]]
 }
 
 @test "a user who may use EVAL only is served by EVAL" {

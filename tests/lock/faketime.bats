@@ -51,31 +51,7 @@ all_end() {
 	thaw
 }
 
-# bats test_tags=night
-@test "S43: the lease is renewed in time, and no oftener than without faketime" {
-	local i renewals
-	for i in "${!TIMES[@]}"; do
-		start env LD_PRELOAD="$LIBRARY" FAKETIME="${TIMES[i]}" "$RLOCKRUN" -k "$KEY:$i" -t 6 \
-			sh -c 'until [ -e done ]; do sleep 0.1; done'
-		wait_until is_held "$KEY:$i"
-	done
-	renewals=$(renewal_count)
-	# Each is due after two seconds.
-	wait_until have_renewed "$((renewals + 2 * ${#TIMES[@]}))"
-	for i in "${!TIMES[@]}"; do
-		is_held "$KEY:$i"
-	done
-	touch "done"
-	all_end 0
-}
-
 is_held() { [[ $(cli exists "$1") == 1 ]]; }
-
-renewal_count() {
-	cli info commandstats | sed -n 's/^cmdstat_pexpire:calls=\([0-9]*\),.*/\1/p'
-}
-
-have_renewed() { (($(renewal_count) >= $1)); }
 
 @test "S43: --max-run ends the job" {
 	local i

@@ -30,25 +30,6 @@ keep() {
 	[[ $(cli get "$KEY") == "$TOKEN" ]]
 }
 
-# ends_at FORMAT [SECONDS]: the wall clock's time of the end of the lease, or so much
-# later. The server's clock is this machine's.
-ends_at() {
-	local at
-	at=$(cli eval 'local time = redis.call("TIME")
-		return time[1] * 1000 + math.floor(time[2] / 1000) + redis.call("PTTL", KEYS[1])' 1 "$KEY")
-	date -d "@$((at / 1000 + ${2:-0}))" "+$1"
-}
-
-is_end() {
-	[[ $1 == "$(ends_at %T)" || $1 == "$(ends_at %T 1)" ]]
-}
-
-# is_shown OUTPUT: the hold, its user, its label and its end.
-is_shown() {
-	[[ $1 =~ "$(uname -n) (deploy, \"db migration\") since "..:..:..", until "(..:..:..) ]]
-	is_end "${BASH_REMATCH[1]}"
-}
-
 # --- what it is ---------------------------------------------------------------------
 
 # bats test_tags=smoke
@@ -72,38 +53,7 @@ is_shown() {
 	run ! grep -E 'fork\(|clone3?\(' trace
 }
 
-@test "a name that looks like a glob is held with a warning, and extended without one" {
-	for name in "$KEY:*" "$KEY-?" "$KEY-[12]"; do
-		run -0 --separate-stderr rlockrun --hold 60 -k "$name"
-		[[ ${stderr_lines[*]} == "rlockrun: \"$name\": --hold uses this as a plain name and expands no globs" ]]
-		[[ $output == "$(cli get "$name")" ]]
-		run -0 --separate-stderr rlockrun --hold 90 --token "$output" -k "$name"
-		[[ -z $stderr ]]
-		run -75 rlockrun -n -k "$name" true
-		[[ $output != *glob* ]]
-		cli del "$name" >/dev/null
-	done
-	run -0 --separate-stderr rlockrun --hold 60 -k "$KEY-]{}"
-	[[ -z $stderr ]]
-}
-
-@test "-v: on which server, and until when" {
-	run -0 --separate-stderr rl --hold 2h -v
-	[[ ${stderr_lines[0]} == "rlockrun: \"$KEY\": acquired on "* ]]
-	[[ ${stderr_lines[1]} =~ ^"rlockrun: \"$KEY\": held until "(..:..:..)$ ]]
-	is_end "${BASH_REMATCH[1]}"
-}
-
 # --- waiting ------------------------------------------------------------------------
-
-@test "--force-release with the token wakes the next waiter at once" {
-	keep 1h
-	enqueue A
-	run -0 rlockrun --force-release --token "$TOKEN" -k "$KEY"
-	touch go
-	all_end_well
-	wait_until none_left
-}
 
 # bats test_tags=smoke
 @test "a signal ends the wait, and the waiter leaves the queue" {
@@ -123,7 +73,7 @@ is_shown() {
 
 @test "on a terminal the token stands alone on its line" {
 	hold
-	start "$HELPERS/on-pty" screen -- "$RLOCKRUN" -k "$KEY" --hold 1h
+	start env TERM=xterm "$HELPERS/on-pty" screen -- "$RLOCKRUN" -k "$KEY" --hold 1h
 	wait_until grep -q 'waiting' screen
 	touch "done"
 	exits_with 0 "$PID"
@@ -176,62 +126,4 @@ full_pipe() {
 	exec 8>&-
 	[[ -z $(keys_left) ]]
 	[[ $(cli exists "{$KEY}:rlk:r") == 0 ]] # it was no run
-}
-
-@test "between grant and print: a full pipe that is read gets the token" {
-	full_pipe 1h
-	wait_until left_above 3500000
-	is_running "$PID"
-	head -c 65536 <&8 >/dev/null
-	exits_with 0 "$PID"
-	read -r token <&8
-	exec 8>&-
-	[[ $token == "$(cli get "$KEY")" ]]
-}
-
-# --- extending ----------------------------------------------------------------------
-
-# bats test_tags=smoke
-@test "--token extends the hold from now, and keeps its label" {
-	keep 10s --label 'db migration'
-	run -0 rl --hold 5h --token "$TOKEN"
-	[[ -z $output ]]
-	left_above 17990000
-	left_below 18000001
-	(($(cli pttl "$I") > 18000000))
-	[[ $(cli get "$KEY") == "$TOKEN" ]]
-	run -75 rl -n true
-	is_shown "$output"
-}
-
-@test "--token: where rules deny the record, the token is enough" {
-	not_over sentinel cluster
-	keep 1h
-	cli del "$I"
-	run -0 rl --hold 5h --token "$TOKEN"
-	left_above 17990000
-}
-
-# --- inside a job -------------------------------------------------------------------
-
-@test "inside a job that holds the lock: 64, because it would wait for itself" {
-	for kind in --exclusive --shared; do
-		# shellcheck disable=SC2016
-		run -64 rl "$kind" -- sh -c '"$RLOCKRUN" -k "$KEY" --hold 1h'
-		[[ $output == "rlockrun: \"$KEY\" is held "*" by the outer run, which would wait for itself" ]]
-	done
-	[[ -z $(keys_left) ]]
-	# What has ended meanwhile is no reason.
-	RLOCKRUN_HELD="x:0b24d5c6-9d10-4a4e-8f2c-0d4d1f9a3c55:$KEY" keep 1h
-}
-
-# --- options ------------------------------------------------------------------------
-
-@test "variables of runs change nothing about a hold; several servers: 78" {
-	RLOCKRUN_SHARED=yes RLOCKRUN_TTL=10h RLOCKRUN_ON_UNAVAILABLE=run RLOCKRUN_SPLAY=10h \
-		RLOCKRUN_MIN_HOLD=10h keep 1h
-	[[ $(cli type "$KEY") == string ]]
-	left_below 3600001
-	RLOCKRUN_REDIS="unix://$PWD/a unix://$PWD/b" run -78 rl --hold 1h
-	[[ $output == *"--hold needs a single server"* ]]
 }

@@ -95,95 +95,13 @@ permits_under_fire() {
 	wait_until eval '! live_members 1'
 }
 
-# --- leases -------------------------------------------------------------------------
-
-has_grown() {
-	(($(score_of_first) > $1))
-}
-
-@test "a counted lock that is lost: 79, in each way" {
-	for option in -s '-p 2'; do
-		for way in member key overwritten; do
-			rm -f ./*.started go
-			STARTED=()
-			# shellcheck disable=SC2086
-			holds A $option
-			case $way in
-			member) cli zremrangebyrank "$KEY" 0 -1 ;;
-			key) cli del "$KEY" ;;
-			overwritten) cli set "$KEY" other PX 60000 ;;
-			esac
-			touch go
-			exits_with 79 "$PID"
-			grep -q "\"$KEY\" was lost" "$ERR"
-			[[ $way != overwritten || $(cli get "$KEY") == other ]]
-			cli del "$KEY" "$I"
-		done
-	done
-	[[ -z $(keys_left) ]]
-}
-
-@test "a sorted set with other data is refused, and left alone: 76" {
-	now=$(server_ms)
-	for data in "1 a 2 b" "$now a inf b" "$now a $((now * 1000)) b" "-inf a"; do
-		for life in 0 60000; do
-			cli del "$KEY"
-			# shellcheck disable=SC2086
-			cli zadd "$KEY" $data
-			((life == 0)) || cli pexpire "$KEY" "$life"
-			[[ $life != 0 || $data != "$now"* ]] || cli zadd "$KEY" $((now - 999999)) old
-			before=$(cli --raw zrange "$KEY" 0 -1 withscores)
-			for option in -s '-p 3' -x '-s -n' '-p 1 -w 1' --status '--force-release --yes'; do
-				args=(touch ran)
-				[[ $option != --* ]] || args=()
-				# shellcheck disable=SC2086
-				run -76 rl $option "${args[@]}"
-				[[ $output == *"\"$KEY\" is not a lock"* ]]
-			done
-			[[ $(cli --raw zrange "$KEY" 0 -1 withscores) == "$before" ]]
-		done
-	done
-	# Times, but for ever.
-	cli del "$KEY"
-	cli zadd "$KEY" "$((now + 60000))" a
-	run -76 rl -s touch ran
-	cli del "$KEY"
-	[[ ! -e ran && -z $(keys_left) ]]
-}
-
-@test "a plain SET NX stays out of a counted lock, and holds one up" {
-	for option in -s '-p 2'; do
-		rm -f ./*.started go
-		STARTED=()
-		# shellcheck disable=SC2086
-		holds A $option
-		[[ -z $(cli set "$KEY" plain NX PX 60000) ]]
-		touch go
-		exits_with 0 "$PID"
-		[[ $(cli set "$KEY" plain NX PX 60000) == OK ]]
-		# shellcheck disable=SC2086
-		run -75 rl -n $option touch ran
-		[[ $output == "rlockrun: \"$KEY\" is held by another client (not a rlockrun); command not started" ]]
-		cli del "$KEY"
-	done
-	[[ ! -e ran ]]
-}
-
 # --- access rules ----------------------------------------------------------------------
-
-# The man page's, and what it says to add for locks that several have.
-rules_of_manual() {
-	local page=$ROOT/man/rlockrun-servers.7
-	sed -n '/^ACL SETUSER locker/,/^\.Ed/p' "$page" | grep -o '+[^ ]*'
-	if [[ ${1:-} ]]; then
-		sed -n '/^To acquire counted locks/,/needed/p' "$page" | grep -o '+[a-z]*'
-	fi
-}
 
 @test "B6: the access rules of the man page are enough to wait in the queue" {
 	own_clock
 	stop_clock
-	mapfile -t rules < <(rules_of_manual)
+	mapfile -t rules < <(sed -n '/^ACL SETUSER locker/,/^\.Ed/p' "$ROOT/man/rlockrun-servers.7" |
+		grep -o '+[^ ]*')
 	cli acl setuser locker on '>v' "~$KEY" "~{$KEY}:rlk:*" "${rules[@]}"
 	export RLOCKRUN_REDIS=unix://locker:v@$SUITE_DIR/s
 	holds A
@@ -202,29 +120,6 @@ rules_of_manual() {
 	cat err.* >said
 	run -1 grep -v "; waiting\|: acquired after" said
 	[[ -z $(keys_left) ]]
-}
-
-# bats test_tags=night
-@test "B6: and with those for locks that several have, for all kinds" {
-	own_server
-	mapfile -t rules < <(rules_of_manual counted)
-	cli acl setuser locker on '>v' "~$KEY" "~{$KEY}:rlk:*" "${rules[@]}"
-	export RLOCKRUN_REDIS=unix://locker:v@$SUITE_DIR/s
-	holds R1 -s
-	wait_until has_grown "$(score_of_first)"
-	holds R2 -s
-	cli zadd "$KEY" $(($(server_ms) - 5)) s:dead
-	enqueue W
-	enqueue P1 -p 2
-	enqueue P2 -p 2
-	enqueue R3 -s
-	touch go
-	all_end_well
-	run -0 rl -p 2 --min-hold 0.1 true
-	[[ $(order) == "R1 R2 W P"*" P"*" R3" ]]
-	cat err.* >said
-	run -1 grep -v "; waiting\|: acquired after" said
-	wait_until eval '! live_members 1'
 }
 
 # --- as DistributedLock.Redis has permits --------------------------------------------
@@ -274,16 +169,6 @@ net() {
 
 # --- nested ---------------------------------------------------------------------------
 
-@test "nested in another kind: 64, said so, and no deadlock" {
-	for pair in '-s/-x' '-x/-s' '-s/-p 2' '-p 2/-s' '-p 2/-x' '-x/-p 2'; do
-		# shellcheck disable=SC2086
-		run -64 rl ${pair%/*} sh -c '"$RLOCKRUN" -k "$KEY" $0 touch ran' "${pair#*/}"
-		echo "$pair: $output"
-		[[ $output == *"$KEY"* && ${#lines[@]} == 1 && ! -e ran ]]
-		[[ -z $(keys_left) ]]
-	done
-}
-
 @test "S21: a nested run with a short ttl shortens no lease of its own kind" {
 	for option in -s '-p 2'; do
 		# shellcheck disable=SC2086
@@ -292,38 +177,4 @@ net() {
 				redis-cli -s "$1" --raw zrange "$KEY" 0 0 withscores' "$option" "$SUITE_DIR/s"
 		[[ ${#lines[@]} == 4 && ${lines[1]} == "${lines[3]}" ]]
 	done
-}
-
-@test "RLOCKRUN_FENCE is another, and greater, for each that comes" {
-	for n in 1 2 3 4 5; do
-		holds "R$n" -s
-	done
-	touch go
-	all_end_well
-	STARTED=()
-	for n in 6 7 8; do
-		holds "P$n" -p 5
-	done
-	all_end_well
-	rl sh ./turn W
-	[[ $(wc -l <fences) == 9 ]]
-	sort -c -n -u fences
-}
-
-# --- bad input ----------------------------------------------------------------------------
-
-@test "the command line's kind wins over the environment's" {
-	RLOCKRUN_SHARED=1 rl -x sh -c 'redis-cli -s "$0" type "$KEY"' "$SUITE_DIR/s" >it
-	[[ $(<it) == string ]]
-	RLOCKRUN_PERMITS=3 rl -s sh -c 'redis-cli -s "$0" --raw zrange "$KEY" 0 -1' "$SUITE_DIR/s" >it
-	[[ $(<it) == s:* ]]
-	RLOCKRUN_SHARED=1 rl -p 2 sh -c 'redis-cli -s "$0" --raw zrange "$KEY" 0 -1' "$SUITE_DIR/s" >it
-	[[ $(wc -c <it) == 37 ]]
-	RLOCKRUN_SHARED=1 rl sh -c 'redis-cli -s "$0" type "$KEY"' "$SUITE_DIR/s" >it
-	[[ $(<it) == zset ]]
-	RLOCKRUN_SHARED=1 RLOCKRUN_PERMITS=2 run -78 rl touch ran
-	RLOCKRUN_PERMITS=0 run -78 rl touch ran
-	RLOCKRUN_MIN_HOLD=366d run -78 rl touch ran
-	RLOCKRUN_SHARED=0 RLOCKRUN_PERMITS=2 run -0 rl true
-	[[ ! -e ran && -z $(keys_left) ]]
 }

@@ -66,60 +66,6 @@ all_but_one_refused() {
 	[[ $(wc -l <runs) == 1 ]]
 }
 
-@test "a plain SET NX PX keeps rlockrun out, until it is freed" {
-	[[ $(cli set "$KEY" plain NX PX 60000) == OK ]]
-	run -75 rl -n touch ran
-	[[ ! -e ran ]]
-	[[ $output == "rlockrun: \"$KEY\" is held by another client (not a rlockrun); command not started" ]]
-	[[ $(cli get "$KEY") == plain ]]
-	start "$RLOCKRUN" -k "$KEY" true
-	wait_for_file "$ERR"
-	[[ $(compare_and_delete plain) == 1 ]]
-	exits_with 0 "$PID"
-}
-
-compare_and_delete() {
-	cli eval "if redis.call('get', KEYS[1]) == ARGV[1] then
-		return redis.call('del', KEYS[1]) end return 0" 1 "$KEY" "$1"
-}
-
-@test "rlockrun keeps a plain SET NX PX out, and its compare-and-delete" {
-	hold
-	[[ -z $(cli set "$KEY" plain NX PX 60000) ]]
-	[[ $(compare_and_delete plain) == 0 ]]
-	touch "done"
-	exits_with 0 "$PID"
-	[[ $(cli set "$KEY" plain NX PX 60000) == OK ]]
-	[[ $(compare_and_delete plain) == 1 ]]
-}
-
-plain_turns() {
-	local token
-	for token in plain-{1..5}; do
-		wait_until eval '[[ $(cli set "$KEY" "$token" NX PX 60000) == OK ]]'
-		sh ./counting
-		[[ $(compare_and_delete "$token") == 1 ]] || return
-	done
-}
-
-rlockrun_turns() {
-	for _ in {1..5}; do
-		rl sh ./counting || return
-	done
-}
-
-@test "plain lockers and rlockruns take turns without overlap" {
-	write_counting_job
-	start plain_turns
-	start plain_turns
-	start rlockrun_turns
-	start rlockrun_turns
-	for pid in "${STARTED[@]}"; do
-		exits_with 0 "$pid"
-	done
-	[[ $(<count) == 20 && ! -e overlaps ]]
-}
-
 # --- busy and waiting -------------------------------------------------------
 
 @test "busy names the holder" {
@@ -129,27 +75,6 @@ rlockrun_turns() {
 	pattern="^rlockrun: \"$KEY\" is held by $(uname -n) \(pid $PID, deploy\)"
 	pattern+=' since [0-9]{2}:[0-9]{2}:[0-9]{2}, [0-9]+s ago; command not started$'
 	[[ $output =~ $pattern ]]
-}
-
-@test "busy, and a wait that runs out: status, -E, -q, and what is reported" {
-	LOGNAME=deploy hold
-	holder=$PID
-	start rl -w 2 touch ran
-	start rl -w 2 -E 9 touch ran
-	start rl -w 2 -q touch ran
-	run -0 rl -n -E 0 touch ran
-	run -3 rl -n -E 3 touch ran
-	run -255 rl -n --conflict-exit-code=255 touch ran
-	run -75 rl -q -n touch ran
-	[[ -z $output ]]
-	exits_with 75 "${STARTED[1]}"
-	exits_with 9 "${STARTED[2]}"
-	exits_with 75 "${STARTED[3]}"
-	[[ ! -e ran && $(wc -l <err.2) == 2 && ! -s err.4 ]]
-	[[ $(head -n 1 err.2) == "rlockrun: \"$KEY\" is held by "*" ago; waiting"* ]]
-	pattern="^rlockrun: \"$KEY\" is held by $(uname -n) \(pid $holder, deploy\)"
-	pattern+=' since [0-9:]{8}, [0-9]+s ago; gave up after 2s; command not started$'
-	[[ $(tail -n 1 err.2) =~ $pattern ]]
 }
 
 @test "L7: a try that is granted after the time-out is undone" {
@@ -165,20 +90,6 @@ rlockrun_turns() {
 	# By its clock, which stands still, a lease would never end.
 	run -0 rl -w 60 true
 	[[ ! -e ran && -z $(keys_left) ]]
-}
-
-# bats test_tags=smoke
-@test "L8: a server that restarts empty: the holder exits 79, the waiter runs" {
-	own_server
-	hold -t 3
-	holder=$PID
-	start "$RLOCKRUN" -k "$KEY" touch ran
-	wait_for_file "$ERR"
-	stop_server "$SUITE_DIR"
-	start_server "$SUITE_DIR"
-	exits_with 79 "$holder"
-	exits_with 0 "$PID"
-	[[ -e ran && -z $(keys_left) ]]
 }
 
 @test "L9: SCRIPT FLUSH between commands has no effect" {
@@ -206,27 +117,6 @@ rlockrun_turns() {
 	[[ $(wc -l <fences) == 20 ]]
 }
 
-@test "a fence is printed exactly, and follows the one before" {
-	cli hset "{$KEY}:rlk:i" f 4503599627370497
-	run -0 rl sh -c 'echo "$RLOCKRUN_FENCE"'
-	[[ $output == 4503599627370498 ]]
-	[[ $(fence) == 4503599627370498 ]]
-	cli del "{$KEY}:rlk:i"
-	run -0 rl sh -c 'echo "$RLOCKRUN_FENCE"'
-	[[ $output =~ ^[0-9]{16}$ ]]
-	((output > 1 << 50))
-}
-
-@test "a fence that is none, and a key that holds something else, cost nothing" {
-	cli hset "{$KEY}:rlk:i" f nonsense
-	run -0 rl sh -c 'echo "$RLOCKRUN_FENCE"'
-	((output > 1 << 50))
-	cli del "{$KEY}:rlk:i"
-	cli rpush "{$KEY}:rlk:i" a b
-	run -0 rl sh -c 'echo "$RLOCKRUN_FENCE"'
-	((output > 1 << 50))
-}
-
 # --- keys -------------------------------------------------------------------
 
 # named KEY HELPERS: the lock's own key is KEY, those beside it begin so.
@@ -250,17 +140,6 @@ named() {
 	done
 	cat wrong || true
 	[[ ! -e wrong ]]
-}
-
-@test "control characters in a name or a record are escaped" {
-	export LOGNAME=$'evil\e]0;title\a\nrlockrun: all is well'
-	KEY+=$'\n\e[31m\xc2\x9bred'
-	hold
-	run -75 rl -n true
-	[[ ${#lines[@]} == 1 ]]
-	[[ $output != *[[:cntrl:]]* ]]
-	[[ $output == 'rlockrun: "'*'\n\x1b[31m\xc2\x9bred" is held by '* ]]
-	[[ $output == *'evil\x1b]0;title\x07\nrlockrun: all is well'* ]]
 }
 
 @test "the lock is a UUIDv4 with the ttl, and its record describes the holder" {

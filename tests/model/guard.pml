@@ -41,7 +41,7 @@ mtype:party = { UP, STOPPED, TRACED, DEAD, REAPED }
 mtype:party self = UP;
 mtype:party guard = UP;
 
-/* src: job/job.h enum job_state */
+/* src: job/supervisor.h enum job_state */
 mtype:job = { FAILED, LATE, GONE, KILLED, CLEARED, UNGUARDED, KILLING, RUNNING,
 	PENDING }
 

@@ -3,17 +3,14 @@
 
 def read(path):
     """(file and function, line, changed line) -> reason"""
-    entries = {}
     with open(path, encoding="utf-8") as file:
-        paragraphs = file.read().split("\n\n")
-    for paragraph in paragraphs:
-        lines = [line for line in paragraph.splitlines() if line and not line.startswith("#")]
-        if not lines:
-            continue
-        if len(lines) < 4 or not lines[1].startswith("-") or not lines[2].startswith("+"):
-            raise ValueError(f"no file, line, changed line and reason: {lines[0]}")
-        key = lines[0], " ".join(lines[1][1:].split()), " ".join(lines[2][1:].split())
-        entries[key] = " ".join(line.strip() for line in lines[3:])
+        lines = [line.strip() for line in file if line.strip() and not line.startswith("#")]
+    entries = {}
+    for head, before, after in zip(lines[::3], lines[1::3], lines[2::3], strict=True):
+        place, colon, reason = head.partition(": ")
+        if not colon or before[0] != "-" or after[0] != "+":
+            raise ValueError(f"no reason, line and changed line: {head}")
+        entries[place, before[1:].strip(), after[1:].strip()] = reason
     return entries
 
 

@@ -20,40 +20,6 @@ teardown() {
 
 # --- order ------------------------------------------------------------------------
 
-@test "a newcomer does not overtake a writer or a permit before it" {
-	holds R1 -s
-	enqueue W
-	run -75 rl -n -s touch ran
-	[[ $output == "rlockrun: \"$KEY\" is held shared by "*" ago, and others are queued; command not started" ]]
-	enqueue R2 -s
-	wait_until grep -q ' ago, and others are queued; waiting, position 2 in the queue$' "$ERR"
-	heartbeats_pass
-	[[ ! -e R2.started && ! -e W.started ]]
-	touch go.R1
-	wait_for_file W.started
-	[[ ! -e R2.started ]]
-	touch go
-	all_end_well
-	[[ $(order) == "R1 W R2" && ! -e ran ]]
-}
-
-@test "a writer among readers that keep coming gets its turn" {
-	cat >stream <<-'END'
-		n=0
-		until [ -e enough ]; do
-			"$RLOCKRUN" -k "$KEY" -s -- sh -c 'echo >>reads'
-		done
-	END
-	for _ in {1..5}; do
-		start bash ./stream
-	done
-	wait_until has_lines reads 20
-	start "$RLOCKRUN" -k "$KEY" -- sh -c 'wc -l <reads >at; echo >enough'
-	wait_for_file at
-	all_end_well
-	[[ -z $(keys_left) ]]
-}
-
 rung_are() {
 	catch_up
 	[[ $(grep -c 'lua\] "RPUSH"' "$MONITOR") == "$1" ]]
@@ -108,45 +74,4 @@ rung_are() {
 	touch go
 	all_end_well
 	[[ $(together log) != *together* && $(together log) == *"P 3"* && -z $(keys_left) ]]
-}
-
-# --- what is told -------------------------------------------------------------------
-
-@test "the kinds meet: each reports how the lock is held" {
-	holds A -s
-	run -75 rl -n touch ran
-	[[ $output == "rlockrun: \"$KEY\" is held shared by $(uname -n) (pid $PID, "*" ago; command not started" ]]
-	run -75 rl -n -p 2 touch ran
-	[[ $output == "rlockrun: \"$KEY\" is held shared by "*" ago; command not started" ]]
-	holds B -s
-	run -75 rl -n touch ran
-	[[ $output == *" ago, and by 1 other; command not started" ]]
-	holds C -s
-	run -75 rl -n touch ran
-	[[ $output == *" ago, and by 2 others; command not started" ]]
-	touch go
-	all_end_well
-	rm go
-	STARTED=()
-	holds X
-	for option in -s '-p 3'; do
-		# shellcheck disable=SC2086
-		run -75 rl -n $option touch ran
-		[[ $output == "rlockrun: \"$KEY\" is held by $(uname -n) (pid $PID, "*" ago; command not started" ]]
-	done
-	touch go
-	all_end_well
-	rm go
-	STARTED=()
-	holds P1 -p 2
-	run -75 rl -n -s touch ran
-	[[ $output == *"is held by "*" ago (1 of 2 permits); command not started" ]]
-	holds P2 -p 2
-	run -75 rl -n -p 2 touch ran
-	[[ $output == *" ago, and by 1 other (2 of 2 permits); command not started" ]]
-	run -75 rl -w 2 -p 2 touch ran
-	[[ ${lines[1]} == *" ago, and by 1 other (2 of 2 permits); gave up after 2s; command not started" ]]
-	touch go
-	all_end_well
-	[[ ! -e ran && -z $(keys_left) ]]
 }

@@ -32,18 +32,6 @@ teardown() {
 	[[ ! -e overlaps && -z $(keys_left) ]]
 }
 
-@test "tickets grow even when the clock does not" {
-	holds A
-	enqueue B
-	# As if a clock that was an hour ahead had been put right.
-	cli zincrby "$Q" 3600000000 "$(member_of "$PID")"
-	enqueue C
-	enqueue D
-	touch go
-	all_end_well
-	[[ $(paste -sd ' ' order) == "A B C D" ]]
-}
-
 # bats test_tags=smoke
 @test "L8: a server that restarts empty loses no waiter" {
 	own_server
@@ -58,18 +46,6 @@ teardown() {
 	touch go
 	all_end_well
 	[[ $(wc -l <order) == 4 && -z $(keys_left) ]]
-}
-
-@test "S4: the head takes a key that was deleted; the holder plants none again" {
-	holds A
-	enqueue B
-	touch go.B
-	cli del "$KEY"
-	exits_with 0 "$PID"
-	[[ $(cli exists "$KEY") == 0 ]]
-	touch go.A
-	exits_with 79 "${STARTED[0]}"
-	[[ -z $(keys_left) ]]
 }
 
 # --- the head is gone ---------------------------------------------------------
@@ -109,6 +85,40 @@ teardown() {
 	touch go
 	exits_with 0 "$PID"
 	[[ $(paste -sd ' ' order) == "A C D" && ! -e overlaps ]]
+	only_bells_left
+}
+
+# A server that still has the connection of a dead waiter gives it the ring.
+are_disconnected() {
+	local pid names
+	names=" $(cli client list | grep -o 'name=[^ ]*' | tr '\n' ' ')"
+	[[ $names == *' name=rlockrun:'* ]] || return 1
+	for pid in "${DEAD[@]}"; do
+		[[ $names != *" name=rlockrun:$pid "* ]] || return 1
+	done
+}
+
+@test "S46: ten waiters at the front are killed: the living start, in order" {
+	local n
+	holds A
+	for n in {1..10}; do
+		start "$RLOCKRUN" -k "$KEY" touch ran
+	done
+	wait_until are_queued 10
+	DEAD=("${STARTED[@]:1}")
+	for n in B C D; do
+		enqueue "$n"
+	done
+	kill -KILL "${DEAD[@]}"
+	wait_until are_disconnected
+	touch go.A
+	exits_with 0 "${STARTED[0]}"
+	wait_for_file B.started
+	touch go
+	for n in 11 12 13; do
+		exits_with 0 "${STARTED[n]}"
+	done
+	[[ $(paste -sd ' ' order) == "A B C D" && ! -e ran && ! -e overlaps ]]
 	only_bells_left
 }
 
@@ -153,22 +163,6 @@ hold_elsewhere() {
 	cli del "{$KEY}:rlk:i"
 	touch go
 	exits_with 0 "$PID"
-}
-
-@test "a waiter whose connection is cut again and again keeps its position" {
-	own_server
-	holds A
-	enqueue B
-	enqueue C
-	for _ in 1 2 3; do
-		cli client kill type normal skipme yes
-		wait_until is_listening "${STARTED[1]}"
-		wait_until is_listening "${STARTED[2]}"
-	done
-	are_queued 2
-	touch go
-	all_end_well
-	[[ $(paste -sd ' ' order) == "A B C" && -z $(keys_left) ]]
 }
 
 # --- foreign holders ------------------------------------------------------------
@@ -226,49 +220,6 @@ one_polls() {
 
 # --- going away ---------------------------------------------------------------
 
-# leaves_no_trace SIGNAL NAME: nothing of a waiter that is told to go.
-leaves_no_trace() {
-	local pid token
-	start "$HELPERS/ended" "end.$2" "$RLOCKRUN" -k "$KEY" touch ran
-	wait_for_file "end.$2.pid"
-	pid=$(<"end.$2.pid")
-	wait_until is_queued "$pid"
-	token=$(token_of "$pid")
-	kill -"$1" "$pid"
-	exits_with 0 "$PID"
-	[[ $(<"end.$2") == "signal $1" ]]
-	run -1 is_queued "$pid"
-	[[ $(cli --raw zrange "$L" 0 -1) != *"$token"* ]]
-	[[ $(cli exists "{$KEY}:rlk:m:$token") == 0 && ! -e ran ]]
-}
-
-# bats test_tags=smoke
-@test "P3: a waiter dies at once by the signal and leaves no trace" {
-	holds A
-	leaves_no_trace TERM head
-	enqueue B
-	for signal in HUP USR1; do
-		leaves_no_trace "$signal" "$signal"
-	done
-	are_queued 1
-	touch go
-	exits_with 0 "${STARTED[0]}"
-	wait_until test -e B.started
-	wait_until eval '[[ -z $(keys_left) ]]'
-}
-
-@test "P3: a waiter dies though the server is frozen" {
-	own_server
-	holds A
-	enqueue B
-	freeze
-	kill -TERM "$PID"
-	exits_with 143 "$PID"
-	thaw
-	touch go
-	exits_with 0 "${STARTED[0]}"
-}
-
 @test "P3: a head that is signalled when it was just woken wakes the next" {
 	holds A
 	a=$PID
@@ -285,31 +236,4 @@ leaves_no_trace() {
 	touch go
 	exits_with 0 "$PID"
 	[[ $(paste -sd ' ' order) == "A C" && -z $(keys_left) ]]
-}
-
-# is_listening PID: to its bell; sets ID, the number of its connection.
-is_listening() {
-	ID=$(cli client list | sed -n "s/^id=\([0-9]*\) .* name=rlockrun:$1 .* cmd=blpop .*/\1/p")
-	[[ $ID ]]
-}
-
-# B3, as far as it goes by hand: somebody deletes the key and rings.
-@test "B3: the lock is deleted by hand and the head woken: it runs at once" {
-	holds A
-	enqueue B
-	enqueue C
-	b=$(token_of "${STARTED[1]}")
-	cli eval "if redis.call('get', KEYS[1]) == ARGV[1] then
-		return redis.call('del', KEYS[1]) end return 0" 1 "$KEY" wrong
-	heartbeats_pass
-	[[ $(<order) == A ]]
-	cli del "$KEY"
-	cli rpush "{$KEY}:rlk:m:$b" 1
-	wait_for_file B.started
-	touch go.A
-	exits_with 79 "${STARTED[0]}"
-	touch go
-	exits_with 0 "${STARTED[1]}"
-	exits_with 0 "${STARTED[2]}"
-	[[ $(paste -sd ' ' order) == "A B C" && -z $(keys_left) ]]
 }

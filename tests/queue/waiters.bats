@@ -19,39 +19,7 @@ teardown() {
 	end_test
 }
 
-# --- --max-waiters ------------------------------------------------------------
-
-@test "--max-waiters 0: a free lock is taken, a held one is busy at once" {
-	run -0 rl --max-waiters 0 true
-	holds A
-	run -75 rl --max-waiters 0 touch ran
-	[[ $output == "rlockrun: \"$KEY\" is held by "*" ago; command not started" ]]
-	run -75 rl --max-waiters 0 -w 5 touch ran
-	run -75 rl -q --max-waiters=0 touch ran
-	[[ -z $output ]]
-	run -4 rl --max-waiters 0 -E 4 touch ran
-	RLOCKRUN_MAX_WAITERS=0 run -75 rl touch ran
-	[[ ! -e ran ]]
-	are_queued 0
-	touch go
-	exits_with 0 "$PID"
-	[[ -z $(keys_left) ]]
-}
-
 # --- what is told ---------------------------------------------------------------
-
-@test "the position in the queue is reported once, when waiting starts" {
-	holds A
-	enqueue B
-	enqueue C
-	wait_for_file "$ERR"
-	heartbeats_pass
-	touch go
-	all_end_well
-	[[ $(wc -l <err.2) == 2 && $(wc -l <err.3) == 2 ]]
-	[[ $(<err.2) == "rlockrun: \"$KEY\" is held by "*" ago; waiting"$'\n'*": acquired after "* ]]
-	[[ $(<err.3) == "rlockrun: \"$KEY\" is held by "*" ago; waiting, position 2 in the queue"$'\n'*": acquired after "* ]]
-}
 
 # on_terminal [NAME=VALUE] OPTION...: a waiter on a pty of its own, its job says `job`;
 # what appears is in `screen`. It starts when the terminal has the size in `ready`.
@@ -178,14 +146,4 @@ screen_has() {
 		screen_has ': acquired after '
 		run -1 screen_has $'\e'
 	done
-}
-
-@test "--progress always draws on any terminal" {
-	holds A
-	on_terminal TERM=dumb --progress always
-	echo "resize 24 200" >orders
-	echo 24 200 >ready
-	wait_until screen_has $'\r\e\\[Krlockrun: .*waiting [1-9][0-9]*s'
-	touch go
-	all_end_well
 }

@@ -90,41 +90,6 @@ fails_once() {
 	done
 }
 
-# sent SEED...: how many connections a run made, and how many commands it sent.
-sent() {
-	local IFS=,
-	strace -f -o trace -e trace=connect,sendto \
-		"$RLOCKRUN" -r "redis-cluster://$*" -k "$KEY" true
-	echo "$(grep -c 'sin_port' trace) $(grep -c 'sendto([0-9]*, "\*' trace)"
-}
-
-# sends COUNTS SEED...: until a busy machine leaves it no reason to try a connection twice.
-sends() { [[ $(sent "${@:2}") == "$1" ]]; }
-
-# bats test_tags=night,native
-@test "a good seed costs no round trip, a wrong one one redirect" {
-	need_strace
-	key_on 1
-	wait_until sends '1 2' "127.0.0.1:${PORTS[1]}"
-	wait_until sends '2 3' "127.0.0.1:${PORTS[0]}"
-	for i in 0 1 2; do
-		key_on "$i"
-		wait_until sends '1 2' "$NODES"
-	done
-	# It knows the slot of each name as the nodes do.
-	for KEY in "x{$KEY}y" "{$KEY" "{{$KEY}}" "$KEY{}" "}$KEY{a}" "{}$KEY" "ä$KEY" "$KEY $KEY"; do
-		wait_until sends '1 2' "$NODES"
-	done
-}
-
-# bats test_tags=night
-@test "seeds that are down, or unknown, are left behind at once" {
-	run -0 rl -r "redis-cluster://127.0.0.1:1,127.0.0.1:2,127.0.0.1:${PORTS[2]}" true
-	run -0 rl -r "redis-cluster://127.0.0.1:${PORTS[2]},127.0.0.1:1" true
-	run -0 rl -r "redis-cluster://nowhere.invalid,127.0.0.1:${PORTS[0]}" true
-	[[ -z $output ]]
-}
-
 @test "a seed that says nothing costs a part of the time only" {
 	choose_port
 	# shellcheck disable=SC2153 # that sets PORT
@@ -144,24 +109,6 @@ waiting_are() {
 }
 
 # --- what doesn't fit ------------------------------------------------------------
-
-@test "--once-per: in any slot once; 64 for a name without a place beside it" {
-	for i in 0 1 2; do
-		key_on "$i"
-		run -0 rl --once-per 1h true
-		run -75 rl --once-per 1h touch ran
-		[[ $output == *" last succeeded on "* ]]
-	done
-	KEY='a}b'
-	run -64 rl --once-per 1h touch ran
-	[[ ${#lines[@]} == 1 && $output == *"no key can lie beside a name"* && ! -e ran ]]
-	# Also in the environment of a run that has ended.
-	run -0 rl sh -c 'env | sed -n s/^RLOCKRUN_HELD=//p >held'
-	RLOCKRUN_HELD=$(<held) run -64 rl --once-per 1h touch ran
-	[[ ${#lines[@]} == 1 && $output == *"no key can lie beside a name"* && ! -e ran ]]
-	run -0 rl -v true
-	[[ $output == *": the run is not recorded: in a cluster, no key can lie beside"* ]]
-}
 
 @test "a plain server behind redis-cluster:// keeps no lock of ours" {
 	start_server "$PWD/plain" --port 0
@@ -200,59 +147,7 @@ points_at_itself() {
 	[[ $output == *"refused by redis://127.0.0.1:$PORT (cluster): WRONGPASS invalid (check the user and the password)" ]]
 }
 
-@test "a name that no other key can lie beside goes without a queue" {
-	for name in "a}$KEY" "{}$KEY"; do
-		run -0 "$RLOCKRUN" -v -k "$name" sh -c 'echo "fence=[$RLOCKRUN_FENCE]"; redis-cli -c -p "$0" get "$RLOCKRUN_KEY"' "${PORTS[0]}"
-		[[ $output == *'the queue cannot be used'*'no key can lie beside'*'fence=[]'* ]]
-		run -0 "$RLOCKRUN" -k "$name" sh -c '"$RLOCKRUN" -k "$0" true && ! env -u RLOCKRUN_HELD "$RLOCKRUN" -q -n -k "$0" true' "$name"
-		[[ -z $output ]]
-		run -0 "$RLOCKRUN" -s -k "$name" env -u RLOCKRUN_HELD "$RLOCKRUN" -n -s -k "$name" true
-		run -0 "$RLOCKRUN" -p 2 -k "$name" env -u RLOCKRUN_HELD "$RLOCKRUN" -n -p 2 -k "$name" true
-		run -0 "$RLOCKRUN" -k "$name" "$RLOCKRUN" --status -k "$name"
-		[[ $output == *'lock:     '*'another client'* ]]
-		run -79 "$RLOCKRUN" -t 3 -k "$name" sh -c '"$RLOCKRUN" --force-release --yes -k "$0"; exec sleep 60' "$name"
-		[[ -z $(keys_left) ]]
-	done
-}
-
-# --- looking and acting ------------------------------------------------------------
-
-@test "list over all primaries; status and force-release at the key's own" {
-	keys=()
-	for i in 0 1 2; do
-		key_on "$i"
-		keys+=(-k "$KEY")
-	done
-	start "$RLOCKRUN" -t 9 "${keys[@]}" -- "$A_JOB" job=%p until:done
-	wait_for_file job
-	run -0 --separate-stderr "$RLOCKRUN" --list "${keys[1]%%/*}/*"
-	((${#lines[@]} == 4))
-	run -0 "$RLOCKRUN" --list --json "${keys[1]%%/*}/*"
-	((${#lines[@]} == 3))
-	run -0 --separate-stderr "$RLOCKRUN" --list -r "redis-cluster://127.0.0.1:${PORTS[5]}" "${keys[1]%%/*}/*"
-	((${#lines[@]} == 4))
-	for key in "${keys[1]}" "${keys[3]}" "${keys[5]}"; do
-		run -0 "$RLOCKRUN" --status -k "$key" -r "redis-cluster://127.0.0.1:${PORTS[0]}"
-		[[ $output == *"lock:     $key"*'holder: '* ]]
-	done
-	run -0 "$RLOCKRUN" --force-release --yes -k "$KEY"
-	exits_with 79 "$PID"
-}
-
 # --- credentials, names ---------------------------------------------------------
-
-# bats test_tags=night
-@test "a user without permission to ask about the cluster" {
-	for i in 0 1 2; do
-		node_cli "$SUITE_DIR/c$i" acl setuser "$KEY" on '>secret' '~*' +@all \
-			-cluster -readwrite -asking >/dev/null
-	done
-	for i in 0 1 2; do
-		run -0 rl -r "redis-cluster://${KEY//:/%3a}:secret@127.0.0.1:${PORTS[i]}" true
-		[[ -z $output ]]
-	done
-	run -77 "$RLOCKRUN" --list -r "redis-cluster://${KEY//:/%3a}:secret@$NODES"
-}
 
 own_tls_cluster() {
 	make_certificates
@@ -372,105 +267,4 @@ refuses_more() {
 	touch in.go
 	wait_until is_free
 	[[ ! -s $ERR && ! -s nested.err && -z $(keys_left) ]]
-}
-
-@test "list reports locks whose slot is moving" {
-	key_on 2
-	hold
-	open_slot 2 0
-	run -69 "$RLOCKRUN" --list "$KEY"
-	[[ ${lines[0]} == "rlockrun: \"$KEY\": its slot is moving to another node" ]]
-	move_keys 2 0
-	close_slot 2 0
-	run -0 --separate-stderr "$RLOCKRUN" --list "$KEY"
-	[[ ${lines[1]} == "$KEY "* ]]
-	touch "done"
-	exits_with 0 "$PID"
-}
-
-# --- nodes that die ---------------------------------------------------------------
-
-# own_failover_cluster: KEY lies on c0, whose replica is c3.
-own_failover_cluster() {
-	own_cluster 3 1
-	key_on 0
-}
-
-# The replica of c0 has taken over.
-taken_over() {
-	[[ $(node_cli "$SUITE_DIR/c3" role 2>/dev/null) == master* ]] &&
-		[[ $(node_cli "$SUITE_DIR/c1" cluster info) == *cluster_state:ok* ]]
-}
-
-# WAIT waits for what was written before its own connection's last command.
-replica_has_all() {
-	[[ $(printf 'ping\nwait 1 5000\n' | node_cli "$PWD/c0" | tail -n 1) == 1 ]]
-}
-
-# bats test_tags=night
-@test "the owner dies while A holds and B waits" {
-	own_failover_cluster
-	hold -t 6
-	A=$PID
-	start "$RLOCKRUN" -t 6 -k "$KEY" sh -c 'echo B >ran'
-	B=$PID
-	wait_until waiting_are 1
-	replica_has_all
-	stop_server "$PWD/c0"
-	wait_until taken_over
-	wait_until eval '(($(node_cli "$PWD/c3" pttl "$KEY") > 5000))'
-	[[ ! -e ran ]]
-	touch "done"
-	exits_with 0 "$A"
-	exits_with 0 "$B"
-	[[ -e ran && -z $(keys_left) ]]
-}
-
-# lose_writes: the replica gets nothing from here on, until it is continued.
-lose_writes() {
-	kill -STOP "$(<"$PWD/c3/pid")"
-	node_cli "$PWD/c0" client kill type replica >/dev/null
-}
-
-# The owner dies, and its replica takes over without the writes that it lacks.
-fail_over() {
-	stop_server "$PWD/c0"
-	kill -CONT "$(<"$PWD/c3/pid")"
-	wait_until taken_over
-}
-
-# bats test_tags=night
-@test "the owner dies, and its replica does not have the lock: 79" {
-	own_failover_cluster
-	lose_writes
-	hold -t 20
-	A=$PID
-	fail_over
-	run -0 rl -t 20 true
-	exits_with 79 "$A"
-	[[ -z $(keys_left) ]]
-}
-
-# bats test_tags=night
-@test "--wait-replicas 1, the owner dies, and its replica does not have the lock: the job never ran" {
-	own_failover_cluster
-	lose_writes
-	start "$RLOCKRUN" -k "$KEY" -t 10 --wait-replicas 1:100ms touch ran
-	wait_until grep -q '0 of 1 replicas' "$ERR"
-	fail_over
-	run -0 rl true
-	kill -TERM "$PID"
-	exits_with 143 "$PID"
-	[[ ! -e ran && -z $(keys_left) ]]
-}
-
-# bats test_tags=night
-@test "the owner dies while holding, and no node takes over: the job is dead in time, 79" {
-	own_cluster 3 0
-	key_on 0
-	hold -t 4
-	stop_server "$PWD/c0"
-	exits_with 79 "$PID"
-	gone "$(<job)"
-	grep -q 'cannot renew the lock' "$ERR"
 }

@@ -4,7 +4,6 @@
 # shellcheck disable=SC2016 # the jobs' shells are to expand that
 
 load ../helpers/suite
-load ../helpers/connect
 
 setup() {
 	begin_test
@@ -57,12 +56,6 @@ is_refused_once() {
 	is_refused -w 1
 	is_refused -w 20
 	wait_until has_refused 6
-}
-
-@test "its error is reported, too, if the first command is AUTH or SELECT" {
-	fill_server
-	RLOCKRUN_PASSWORD=s3cr3t is_refused -n
-	is_refused -n -r "$RLOCKRUN_REDIS?db=1"
 }
 
 # bats test_tags=native

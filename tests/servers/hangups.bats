@@ -124,25 +124,3 @@ has_accepted() {
 	wait_until is_reported "$ERR"
 	[[ ! -e ran ]]
 }
-
-has_evicted() {
-	[[ $(cli info stats) == *evicted_clients:1* ]]
-}
-
-@test "doctor: a server that evicts clients" {
-	evicts || not_here "a server that evicts no clients"
-	stop_server "$SUITE_DIR"
-	good_server
-	cli config set maxmemory-clients 128kb
-	# Most of a command.
-	printf '*2\r\n$3\r\nGET\r\n$300000\r\n%299999d' 1 |
-		socat -u - "UNIX-CONNECT:$SUITE_DIR/s" || :
-	wait_until has_evicted
-	cli config set maxmemory-clients 0
-	doctor 1
-	[[ $(problems) == "warning:clients" ]]
-	found clients warning "evicted_clients is 1: the server hangs up" "raise its maxmemory-clients"
-	cli config resetstat
-	doctor 0
-	[[ -z $(problems) ]]
-}

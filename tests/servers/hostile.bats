@@ -46,16 +46,6 @@ reply() {
 	done
 }
 
-@test "S29: the same to a nested run" {
-	local answer
-	export RLOCKRUN
-	answer=$(reply 3 = =)
-	through "answer:EVAL/3::$answer"
-	run -5 rl -n sh -c '"$RLOCKRUN" -k "$KEY" --server-timeout 2 touch ran
-		[ $? = 69 ] && exit 5'
-	[[ $output == *"unexpected answer from "* && ! -e ran ]]
-}
-
 # Of servers that speak something else the first words are the answer.
 
 # real_foreign_server NAME PYTHON: a program that prints its port, and may use what it

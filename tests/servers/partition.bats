@@ -86,21 +86,6 @@ a_holds_b_waits() {
 	wait_until grep -q waiting "$ERR"
 }
 
-# On the server the lease lasts longer than A may count on.
-# bats test_tags=night
-@test "while holding, for longer than the lease: dead before it ends, then the next" {
-	a_holds_b_waits 6
-	cut a
-	cli pexpire "$KEY" 600000
-	exits_with 79 "$A"
-	gone "$(<job)"
-	is_held
-	[[ ! -e next ]]
-	cli del "$KEY"
-	exits_with 0 "$B"
-	heal a
-}
-
 @test "a host loses its power while holding: the next runs when the lease ends" {
 	a_holds_b_waits 30
 	wait_until find_guard "$A"
@@ -135,28 +120,4 @@ says() { (($(grep -c "$2" "err.$((MARK + 1))") == $1)); }
 	exits_with 0 "$A"
 	exits_with 0 "$B"
 	[[ -e next && -z $(keys_left) ]]
-}
-
-# bats test_tags=night
-@test "while connecting: 69, or the lock when the cable is whole in time" {
-	cut a
-	on a --server-timeout 1 touch a
-	exits_with 69 "$PID"
-	on a --server-timeout 60 touch a
-	sleep 2
-	[[ ! -e a ]]
-	heal a
-	exits_with 0 "$PID"
-	[[ -e a && -z $(keys_left) ]]
-}
-
-# bats test_tags=night
-@test "the release gets no reply: the job's status, a warning, and the next runs" {
-	a_holds_b_waits 6
-	cut_answers a
-	touch "done"
-	exits_with 0 "$B"
-	exits_with 0 "$A"
-	grep -q 'cannot confirm the release' "err.$((MARK + 1))"
-	heal a
 }

@@ -101,39 +101,6 @@ keys_left_on() { on "$1" --raw keys "*$KEY*" | grep -v ':rlkt\?:[ir]$'; }
 	for i in 1 2 3 4 5; do wait_until has_no_keys "$i"; done
 }
 
-@test "the job gets its token and no fence" {
-	RLOCKRUN_FENCE=old run -0 rl -- sh -c 'echo "${#RLOCKRUN_TOKEN} ${RLOCKRUN_FENCE-none}"'
-	[[ $output == "36 none" ]]
-}
-
-@test "-r again and again, and servers in RLOCKRUN_REDIS, with spaces around" {
-	unset RLOCKRUN_REDIS
-	run -7 rl -r "unix://$NODES/1/s" -r "unix://$NODES/2/s" -r "unix://$NODES/3/s" -- sh -c 'exit 7'
-	export RLOCKRUN_REDIS="  unix://$NODES/1/s   unix://$NODES/2/s unix://$NODES/3/s "
-	hold
-	token=$(on 2 get "$KEY")
-	wait_until all_have "$token" 1 2 3
-	[[ -z $(on 4 get "$KEY") ]]
-	touch "done"
-	exits_with 0 "$PID"
-}
-
-@test "busy names the holder; -w ends with 75; a waiter follows the holder" {
-	hold --label 'nightly sync'
-	run -75 rl -n -- true
-	[[ $output == *"\"$KEY\" is held by "*"(pid $PID, "*", \"nightly sync\") since "* ]]
-	run -75 rl -w 0.3 -- true
-	local holder=$PID
-	start rl -- sh -c 'date +%s%N >second'
-	local waiter=$PID
-	wait_until grep -q waiting "$ERR"
-	touch "done"
-	exits_with 0 "$holder"
-	exits_with 0 "$waiter"
-	[[ -s second ]]
-	wait_until none_of_ours 1 2 3 4 5
-}
-
 # --- S14 ----------------------------------------------------------------------
 
 @test "S14: two held, two unreachable: no majority reports it free, nothing is left" {
@@ -158,25 +125,6 @@ has_no_keys() { [[ -z $(keys_left_on "$1") ]]; }
 	run -69 rl -n --server-timeout 0.5 -- touch ran
 	[[ ! -e ran ]]
 	wait_until none_of_ours 1 2
-	for i in 3 4 5; do with_signal "$i" CONT; done
-	for i in 3 4 5; do wait_until has_no_keys "$i"; done
-}
-
-# Those that answer have granted it, or the run, on a slow machine, is already over.
-is_granted() {
-	gone "$PID" || [[ $(on 1 exists "$KEY") == 1 && $(on 2 exists "$KEY") == 1 ]]
-}
-
-# The set looks at the time after all timers of a turn: a connection that ended in the
-# same one could free nothing any more.
-@test "S15: so they do for a run that has come late to its own bound" {
-	for i in 3 4 5; do with_signal "$i" STOP; done
-	start "$RLOCKRUN" -k "$KEY" -n --server-timeout 1 -- touch ran
-	wait_until is_granted
-	kill -STOP "$PID"
-	sleep 1.1
-	kill -CONT "$PID"
-	exits_with 69 "$PID"
 	for i in 3 4 5; do with_signal "$i" CONT; done
 	for i in 3 4 5; do wait_until has_no_keys "$i"; done
 }
@@ -216,59 +164,7 @@ are_old() {
 	wait_until none_of_ours 1 2 3 4 5
 }
 
-@test "a server that has just started abstains, and says so" {
-	use 1 2 3
-	unset RLOCKRUN_MIN_UPTIME
-	run -69 rl -n -t 1h --server-timeout 1 -- touch ran
-	[[ $output == *": up for "*" s only, so it abstains (--min-uptime)"* ]]
-	[[ ! -e ran ]]
-	wait_until none_of_ours 1 2 3
-	run -7 rl --min-uptime 10ms -- sh -c 'exit 7'
-}
-
-# --- a server that is lost in each state ------------------------------------------
-
-@test "frozen while releasing: not waited for long, freed when it continues" {
-	use 1 2 3
-	hold
-	with_signal 3 STOP
-	touch "done"
-	exits_with 0 "$PID"
-	wait_until none_of_ours 1 2
-	[[ ! -s $ERR ]]
-	with_signal 3 CONT
-	wait_until has_no_keys 3
-}
-
-@test "a release that one server confirms, as another one never had the lock" {
-	use 1 2 3
-	on 3 set "$KEY" other px 100000
-	hold
-	with_signal 2 STOP
-	touch "done"
-	exits_with 0 "$PID"
-	[[ ! -s $ERR ]]
-	with_signal 2 CONT
-	wait_until none_of_ours 1 2
-}
-
 # --- who refuses ----------------------------------------------------------------
-
-# bats test_tags=night
-@test "passwords may differ; one that is wrong matters where it is the majority's" {
-	use 1 2 3
-	for i in 1 2 3; do on "$i" config set requirepass "pw$i"; done
-	RLOCKRUN_REDIS="unix://:pw1@$NODES/1/s unix://:pw2@$NODES/2/s unix://:pw3@$NODES/3/s"
-	run -7 rl -- sh -c 'echo "$RLOCKRUN_REDIS"; exit 7'
-	[[ $output != *pw* ]]
-	RLOCKRUN_REDIS="unix://:bad@$NODES/1/s unix://:pw2@$NODES/2/s unix://:pw3@$NODES/3/s"
-	run -7 rl -- sh -c 'exit 7'
-	RLOCKRUN_REDIS="unix://:bad@$NODES/1/s unix://:bad@$NODES/2/s unix://:pw3@$NODES/3/s"
-	run -77 rl -- touch ran
-	[[ $output == *"refused by unix://$NODES/1/s: WRONGPASS"* && $output != *bad* && ! -e ran ]]
-	[[ -z $(redis-cli --no-auth-warning -a pw3 -s "$NODES/3/s" keys "$KEY") ]]
-	for i in 1 2 3; do redis-cli --no-auth-warning -a "pw$i" -s "$NODES/$i/s" config set requirepass ''; done
-}
 
 # not_identified WORDS [OPTION...]: 77 with them, and nothing is left.
 not_identified() {
@@ -283,6 +179,7 @@ not_identified() {
 warned_of() {
 	local redis=$RLOCKRUN_REDIS
 	on "$2" acl log reset
+	# shellcheck disable=SC2034 # the proxy's server
 	SUITE_DIR=$NODES/2
 	start_proxy proxy until:go:EVAL:1
 	RLOCKRUN_REDIS=${redis/"$NODES/2"/"$PWD/proxy"}
@@ -323,18 +220,6 @@ has_refused() { [[ $(on "$1" acl log) == *username* ]]; }
 	wait_until none_of_ours 1 2 3
 }
 
-@test "a key that is no lock on a majority: 76" {
-	on 1 rpush "$KEY" x
-	on 2 rpush "$KEY" x
-	on 3 rpush "$KEY" x
-	run -76 rl -n -- touch ran
-	[[ ! -e ran && -z $(on 4 get "$KEY") ]]
-	on 3 del "$KEY"
-	run -7 rl -n -- sh -c 'exit 7'
-	on 1 del "$KEY"
-	on 2 del "$KEY"
-}
-
 @test "one server under two names: refused where both make the majority, else said" {
 	use 1 1
 	RLOCKRUN_REDIS="unix://$NODES/1/s unix://$NODES/../${NODES##*/}/1/s"
@@ -346,25 +231,6 @@ has_refused() { [[ $(on "$1" acl log) == *username* ]]; }
 	run rl -- true
 	(($(grep -c "are the same server" <<<"$output") == 1))
 	wait_until none_of_ours 1 2 3 4
-}
-
-@test "a server that refuses us is warned of, though a majority is enough" {
-	RLOCKRUN_REDIS="unix://$NODES/1/s unix://$NODES/2/s unix://ghost:boo@$NODES/3/s"
-	warned_of WRONGPASS 3
-}
-
-# bats test_tags=night
-@test "a minority that refuses the password keeps no lock of the default user's" {
-	# shellcheck disable=SC2034 # the proxy's server
-	SUITE_DIR=$NODES/3
-	start_proxy proxy delay:40
-	RLOCKRUN_REDIS="unix://$NODES/1/s unix://$NODES/2/s unix://:bad@$PWD/proxy/s"
-	start rl -- "$A_JOB" job=%p until:done exit:7
-	wait_for_file job
-	wait_until has_passed proxy EVAL 2
-	wait_until has_no_keys 3
-	touch "done"
-	exits_with 7 "$PID"
 }
 
 # --- what a review found ----------------------------------------------------------

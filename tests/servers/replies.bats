@@ -98,36 +98,6 @@ is_lost() {
 
 # --- the same from real servers ---------------------------------------------------
 
-# trouble CAUSE CURE WORDS: the arguments of CONFIG SET, or other commands, that
-# bring a server of our own to say WORDS to who writes, and back: nobody acquires,
-# who holds is renewed again, who releases does it then.
-trouble() {
-	running
-	eval "cli $1"
-	KEY=$KEY:new ends_unserved 69 "$3"
-	says "cannot renew the lock"
-	grep -qF "$3" "$ERR"
-	eval "cli $2"
-	says "renewed again"
-	[[ $(cli get "$KEY") == "$(<token)" ]]
-	eval "cli $1"
-	touch "done"
-	through
-	RLOCKRUN_REDIS=unix://$PWD/proxy/s start "$RLOCKRUN" -k "$KEY:new" --server-timeout 60 sh -c 'exit 6'
-	passed EVAL/acquire 1
-	eval "cli $2"
-	exits_with 6 "$PID"
-	exits_with 7 "${STARTED[0]}"
-	[[ $(wc -l <err.1) == 2 && -z $(keys_left) ]]
-}
-
-# bats test_tags=night
-@test "a real server that turns into a replica: READONLY" {
-	own_server
-	trouble 'replicaof 127.0.0.1 1' 'replicaof no one' \
-		'(it is a replica: use the address of the primary, or redis-sentinel://)'
-}
-
 @test "S50: an outer run leaves the lock of a replica to a nested one once it is none" {
 	own_server
 	through
@@ -146,30 +116,6 @@ trouble() {
 	[[ ! -s $ERR && ! -s nested.err ]]
 }
 
-# bats test_tags=night
-@test "a real replica that may not serve: MASTERDOWN" {
-	own_server --replica-serve-stale-data no
-	trouble 'replicaof 127.0.0.1 1' 'replicaof no one' MASTERDOWN
-}
-
-# bats test_tags=night
-@test "a real server that misses its replicas: NOREPLICAS" {
-	own_server
-	trouble 'config set min-replicas-to-write 1' 'config set min-replicas-to-write 0' NOREPLICAS
-}
-
-# bats test_tags=night
-@test "a real server that can't save: MISCONF" {
-	own_server
-	mkdir own/dump.rdb
-	trouble 'config set save "100000 100000"; cli bgsave; wait_until misconfigured' \
-		'config set save ""' '(it cannot save its data: see its log)'
-}
-
-misconfigured() {
-	[[ $(cli set "{$KEY}:rlk:i" 1 xx 2>&1) == MISCONF* ]]
-}
-
 is_busy() {
 	[[ $(cli get "$KEY" 2>&1) == BUSY* ]]
 }
@@ -178,19 +124,6 @@ is_busy() {
 keep_busy() {
 	start redis-cli -s "$SUITE_DIR/s" eval 'while true do end' 0
 	wait_until is_busy
-}
-
-# bats test_tags=night
-@test "a real server that is busy with a script: BUSY" {
-	own_server --busy-reply-threshold 50
-	running -t 9
-	keep_busy
-	ERR=err.1
-	says "cannot renew the lock"
-	grep -qE 'BUSY|no answer' "$ERR"
-	cli script kill
-	says "renewed again"
-	ends_well "${STARTED[0]}"
 }
 
 @test "a real server that is busy with a script at the release: the lock is freed then" {
@@ -204,54 +137,4 @@ keep_busy() {
 	cli script kill
 	ends_well "${STARTED[0]}"
 	[[ ! -s err.1 ]]
-}
-
-# restart_loading: our own server, which then loads its keys for as long as nobody
-# tells it to make haste.
-restart_loading() {
-	cli eval 'for i = 1, 1000 do redis.call("SET", "filler" .. i, string.rep("x", 2000)) end' 0
-	cli save
-	stop_server own
-	redis-server --port 0 --unixsocket "$PWD/own/s" --save '' --appendonly no \
-		--dir "$PWD/own" --daemonize no --rdbcompression no --key-load-delay 10000 \
-		--loading-process-events-interval-bytes 1024 >own/log 2>&1 3>&- &
-	echo $! >own/pid
-	wait_until is_loading
-}
-
-is_loading() {
-	[[ $(cli get "$KEY" 2>&1) == LOADING* ]]
-}
-
-make_haste() {
-	cli config set key-load-delay 0
-	wait_until server_answers own/s
-	cli eval 'for i = 1, 1000 do redis.call("DEL", "filler" .. i) end' 0
-}
-
-# bats test_tags=night
-@test "a real server that restarts and loads: an acquire, a renewal and a release wait for it" {
-	local holder
-	own_server
-	running -t 30
-	holder=$PID
-	restart_loading
-	KEY=$KEY:new run -69 rl -n --server-timeout 1.5 touch ran
-	echo "$output"
-	[[ $output == *LOADING*"(it is loading its data; --server-timeout limits the wait)"* && ! -e ran ]]
-	says "cannot renew the lock"
-	through
-	start "$RLOCKRUN" -k "$KEY:new" --server-timeout 60 sh -c 'exit 6'
-	passed EVAL/acquire 1
-	make_haste
-	exits_with 6 "$PID"
-	ERR=err.1
-	says "renewed again"
-	stop_proxy
-	restart_loading
-	touch "done"
-	wait_until gone "$(<job)"
-	make_haste
-	exits_with 7 "$holder"
-	[[ $(wc -l <err.1) == 2 && -z $(keys_left) ]]
 }

@@ -6,7 +6,6 @@
 
 load ../helpers/suite
 load ../helpers/queue
-load ../helpers/sentinel
 
 setup_file() { make_certificates; }
 setup() { begin_queue_test; }
@@ -134,52 +133,12 @@ gets_it() {
 	wait_until none_left
 }
 
-# warns_of REASON: the file as it is now cannot be used; the password from before
-# still counts, however often a connection is made.
-warns_of() {
-	reconnects cut
-	warned "password file \"$PWD/password\": $1"
-	set_password first
-	reconnects cut
-}
-
-# bats test_tags=night
-@test "a file that cannot be used: one warning, and the password from before" {
-	own_user
-	waits
-	rm password
-	warns_of 'No such file or directory'
-	: >password
-	warns_of 'empty'
-	chmod o+r password
-	warns_of 'others can read or write it (chmod o-rwx)'
-	rm password
-	mkfifo -m 600 password
-	warns_of 'not a regular file any more'
-	gets_it
-}
-
 @test "a pipe is read once" {
 	own_user
 	waits --password-file <(printf first)
 	reconnects cut
 	gets_it
 	run ! grep password "$ERR"
-}
-
-# bats test_tags=night
-@test "a file of the sentinels' password" {
-	SENTINEL_OPTIONS='requirepass first' own_sentinels 0
-	set_password first
-	hold -t 9 --sentinel-password-file password
-	for i in 0 1 2; do
-		REDISCLI_AUTH=first at "s$i" acl setuser default resetpass '>second'
-	done
-	cli client kill type normal
-	logs 'cannot renew'
-	set_password second
-	logs 'renewed again'
-	ends_well
 }
 
 # opens FILE COMMAND...: how often the command opens it or asks about it.
@@ -235,18 +194,6 @@ cut_tls() {
 	cli client kill type normal skipme yes >/dev/null
 }
 
-# bats test_tags=night
-@test "a server with a new authority: the lock is renewed when we have it, too" {
-	own_tls --tls-auth-clients no
-	hold -t 9
-	install_pair theirs unknown
-	renew_server
-	logs 'cannot renew.*unknown CA'
-	install_file ours/ca.crt stranger.crt
-	logs 'renewed again'
-	ends_well
-}
-
 @test "a waiter learns the new authority, too" {
 	own_tls --tls-auth-clients no
 	cli set "$KEY" foreign px 60000
@@ -289,12 +236,4 @@ cut_tls() {
 		reconnects cut_tls
 	done
 	gets_it
-}
-
-# bats test_tags=night,native
-@test "a run that makes one connection reads its certificates once" {
-	need_strace
-	own_tls --tls-auth-clients no
-	# For the time of their change, for a message, by OpenSSL.
-	[[ $(opens "$PWD/ours/ca.crt" "$RLOCKRUN" -k "$KEY" true) == 3 ]]
 }

@@ -119,30 +119,6 @@ deny() {
 	[[ $output == *": sentinel redis://127.0.0.1:"*NOPERM* && ! -e ran ]]
 }
 
-# bats test_tags=night
-@test "once connected, sentinels may be unreachable while others refuse" {
-	own_sentinels 0
-	hold
-	start rl -v touch second
-	wait_until grep -q waiting err.2
-	deny 1 2
-	kill -STOP "$(<s0/pid)"
-	cli client kill type normal skipme yes >/dev/null
-	wait_until grep -q "NOPERM.*; trying again" err.2
-	kill -CONT "$(<s0/pid)"
-	touch "done"
-	exits_with 0 "${STARTED[0]}"
-	exits_with 0 "${STARTED[1]}"
-	[[ -e second && -z $(keys_left) ]]
-}
-
-# bats test_tags=night
-@test "a user without permission to ask for the role" {
-	cli acl setuser "$KEY" on '>secret' '~*' +@all -role
-	run -0 rl -r "redis-sentinel://${KEY//:/%3a}:secret@$SENTINELS/primary" true
-	cli acl deluser "$KEY"
-}
-
 @test "over TLS, sentinels and servers" {
 	make_certificates
 	SUITE_DIR=$PWD/p0
@@ -163,26 +139,11 @@ deny() {
 
 # --- nobody helps -----------------------------------------------------------------
 
-@test "no sentinel replies" {
-	given_up 'no sentinel answers: cannot connect to redis://127.0.0.1:2: Connection refused' \
-		-r redis-sentinel://127.0.0.1:1,127.0.0.1:2/primary
-}
-
 @test "no sentinel knows the master" {
 	refused 'its sentinels know no master "other"' -r "redis-sentinel://$SENTINELS/other"
 	run -69 rl --server-timeout 1h --status -r "redis-sentinel://$SENTINELS/other"
 	given_up '1 of 2 sentinels answer, and know no such master' \
 		-r "redis-sentinel://${SENTINELS%%,*},127.0.0.1:1/other"
-}
-
-@test "no name of a master, and other URLs that are none: 64" {
-	for url in "redis-sentinel://$SENTINELS" "redis-sentinel://$SENTINELS/"; do
-		run -64 rl -r "$url" touch ran
-		[[ $output == *'no name of a master'* ]]
-	done
-	run -64 rl -r redis-sentinel://h,/m touch ran
-	run -64 rl -r redis-sentinel://h/m/x touch ran
-	[[ ! -e ran ]]
 }
 
 @test "a plain server at a sentinel URL, a sentinel at a plain one" {
@@ -230,41 +191,6 @@ deny() {
 	exits_with 0 "$second"
 	exits_with 0 "$PID"
 	[[ $(sort order | tr -d '\n') == BC && -z $(keys_left) ]]
-}
-
-@test "the primary is killed while one holds, one waits and one asks" {
-	own_sentinels 1
-	hold
-	start rl touch second
-	wait_until grep -q waiting err.2
-	[[ $(cli wait 1 5000) == 1 ]]
-	stop_server "$PWD/p0"
-	start rl --server-timeout 60 touch third
-	wait_until is_primary p1
-	SUITE_DIR=$PWD/p1
-	wait_until eval '[[ $(cli client list) == *cmd=blpop*cmd=blpop* ]]'
-	is_held
-	[[ ! -e second && ! -e third ]]
-	touch "done"
-	for PID in "${STARTED[@]}"; do exits_with 0 "$PID"; done
-	[[ -e second && -e third && -z $(keys_left) ]]
-}
-
-@test "MASTERDOWN: a replica without its primary is left for a primary" {
-	own_sentinels 1
-	for i in 0 1; do
-		at "p$i" config set replica-serve-stale-data no
-		at "p$i" acl setuser locker on '>secret' '~*' +@all -role
-	done
-	for i in 0 1 2; do
-		at "s$i" sentinel set primary down-after-milliseconds 3600000
-	done
-	# A sentinel that names the replica, which doesn't tell its role.
-	at p1 replicaof 127.0.0.1 1
-	false_sentinel "${PORTS[1]}"
-	[[ $(at p1 get "$KEY" 2>&1) == MASTERDOWN* ]]
-	run -0 rl -r "redis-sentinel://locker:secret@127.0.0.1:$PORT,$SENTINELS/primary" echo ran
-	[[ $output == ran && -z $(keys_left) ]]
 }
 
 # lose_writes: from here on the replica gets nothing, and it can't come back as
@@ -320,32 +246,6 @@ has_waited() {
 	[[ -z $(keys_left) ]]
 }
 
-# bats test_tags=night
-@test "S12: a failover that forgets the lock: 79" {
-	own_sentinels 1
-	lose_writes
-	hold -t 9
-	first=$PID
-	stop_server "$PWD/p0"
-	kill -CONT "$(<p1/pid)"
-	wait_until is_primary p1
-	SUITE_DIR=$PWD/p1
-	run -0 rl true
-	exits_with 79 "$first"
-	[[ -z $(keys_left) ]]
-}
-
-# bats test_tags=night
-@test "--wait-replicas: a primary that was replaced by hand is left before it knows" {
-	own_sentinels 2
-	hold -t 6 --wait-replicas 1
-	at s0 sentinel failover primary
-	wait_until grep -q 'renewed again' "$ERR"
-	is_primary p0
-	touch "done"
-	exits_with 0 "$PID"
-}
-
 @test "S12: with --wait-replicas 1 the job never ran" {
 	own_sentinels 1
 	lose_writes
@@ -372,20 +272,4 @@ has_waited() {
 	[[ $(wc -l <"$ERR") == 1 ]]
 	(($(left_ms) > 3000000))
 	cli del "$KEY"
-}
-
-@test "--wait-replicas: a user without permission to wait" {
-	cli acl setuser "$KEY" on '>secret' '~*' +@all -wait
-	run -77 rl --wait-replicas 1 -r "redis-sentinel://${KEY//:/%3a}:secret@$SENTINELS/primary" touch ran
-	[[ ${#lines[@]} == 1 && $output == *wait* && ! -e ran && -z $(keys_left) ]]
-	cli acl deluser "$KEY"
-}
-
-@test "--wait-replicas: bad input" {
-	for value in x -1 1001 1: 1:0 1:x :1s '' 1:2:3; do
-		run -64 rl --wait-replicas "$value" touch ran
-	done
-	run -64 rl -t 4 --wait-replicas 1:1.1s touch ran
-	[[ $output == *'quarter of the ttl'* && ! -e ran ]]
-	run -0 rl --wait-replicas 0 true
 }

@@ -83,18 +83,6 @@ user() {
 	done
 }
 
-@test "-r over RLOCKRUN_REDIS over REDIS_URL; empty is unset" {
-	here=unix://$SUITE_DIR/s
-	away=unix://$PWD/away
-	reaches "$here"
-	RLOCKRUN_REDIS=$away REDIS_URL=$away reaches "$here"
-	RLOCKRUN_REDIS=$here REDIS_URL=$away run -0 rl true
-	RLOCKRUN_REDIS=$here REDIS_URL=nonsense run -0 rl true
-	RLOCKRUN_REDIS='' REDIS_URL=$here run -0 rl true
-	RLOCKRUN_REDIS=$away REDIS_URL=$here run -69 rl --server-timeout 0.2 true
-	RLOCKRUN_REDIS='' REDIS_URL=nonsense run -78 rl true
-}
-
 # --- credentials ----------------------------------------------------------------
 
 @test "user and password: in the URL, a file, the environment" {
@@ -160,23 +148,6 @@ mounted() {
 	run -77 rl -w 5 -r "unix://:wrong@$SUITE_DIR/s" true
 }
 
-# bats test_tags=night
-@test "a password that is a word of the server's reply gets the same advice" {
-	local password advice='(leave the password out, or name a user by --user); command not started'
-	own_server
-	for password in secret password default p ERR '<password>'; do
-		RLOCKRUN_PASSWORD=$password run -77 rl true
-		[[ $output == *": ERR AUTH <password> called without any password"*" $advice" ]]
-		RLOCKRUN_PASSWORD=$password run -77 "$RLOCKRUN" --doctor
-		[[ $output == *"ERR AUTH <password> called"*"-> leave the password out"* ]]
-	done
-	cli config set requirepass secret
-	for password in wrong user WRONGPASS invalid; do
-		RLOCKRUN_PASSWORD=$password run -77 rl true
-		[[ $output == *": WRONGPASS invalid username-password pair or user is disabled. (check the user and the password); "* ]]
-	done
-}
-
 @test "a run inside a job reports that it does not inherit the password" {
 	local action
 	own_server --requirepass secret
@@ -195,52 +166,6 @@ mounted() {
 	[[ $output == *": NOAUTH "*" $cure; command not started" ]]
 	RLOCKRUN_PASSWORD_FILE=password run -0 rl sh -c '"$RLOCKRUN" -k "$KEY" true'
 	[[ -z $output ]]
-}
-
-# bats test_tags=night
-@test "special characters in a password, percent-encoded" {
-	own_server
-	cli acl setuser 'a/b@c:d' on '~*' +@all '>p@s/s:w?o#r%d [ü]'
-	run -0 rl -r "unix://a%2Fb%40c%3Ad:p%40s%2fs%3aw%3Fo%23r%25d%20%5B%C3%BC%5d@$SUITE_DIR/s" true
-	run -77 rl -r "unix://a%2Fb%40c%3Ad:p@$SUITE_DIR/s" true
-}
-
-# denied WORDS URL: 77 with these words, and nothing in any db.
-denied() {
-	run -77 rl -n -r "$2" touch ran
-	[[ ${#lines[@]} == 1 && $output == "rlockrun: \"$KEY\": refused by "*"$1"* ]]
-	run -77 rl -w 5 -r "$2" touch ran
-	[[ ! -e ran ]]
-	[[ -z $(keys_left) ]]
-}
-
-# bats test_tags=night
-@test "a wrong password where the default user is open: 77, no lock is left" {
-	own_server
-	denied WRONGPASS "unix://ghost:boo@$SUITE_DIR/s"
-	denied 'without any password' "unix://:boo@$SUITE_DIR/s"
-}
-
-@test "a db that isn't there: 77, no lock is left" {
-	own_server
-	denied 'out of range' "unix://$SUITE_DIR/s?db=99"
-}
-
-@test "refused: no lock is left" {
-	own_server
-	run -77 rl -n -r "unix://ghost:boo@$SUITE_DIR/s" true
-	run -77 rl -n -r "unix://$SUITE_DIR/s?db=99" true
-	[[ -z $(keys_left) ]]
-}
-
-# bats test_tags=night
-@test "refused while the lock is held: no place in its queue is left" {
-	own_server
-	hold
-	run -77 rl -w 5 -r "unix://ghost:boo@$SUITE_DIR/s" true
-	[[ $(cli exists "{$KEY}:rlk:q" "{$KEY}:rlk:l") == 0 ]]
-	touch "done"
-	exits_with 0 "$PID"
 }
 
 @test "refused: the lock of the db that was not meant stays with its holder" {
@@ -277,68 +202,6 @@ for_queue() {
 	touch "done"
 	exits_with 0 "$PID"
 	[[ ! -s $ERR && -z $(keys_left) ]]
-	cli acl deluser "$KEY"
-}
-
-@test "B6: a user without the queue's commands or keys waits without it, with a warning" {
-	local -A rules=([keys]="~$KEY ~{$KEY}:rlk:i +@all")
-	local what command
-	for command in $(for_queue); do
-		rules[$command]="~* +@all -$command"
-	done
-	for what in "${!rules[@]}"; do
-		rm -f job ./done
-		# shellcheck disable=SC2086 # a rule is several words
-		user reset on '>secret' ${rules[$what]}
-		hold
-		start "$RLOCKRUN" -k "$KEY" -r "$UNIX_URL" sh -c 'echo ran >ran'
-		wait_until grep -q '; waiting' "$ERR"
-		touch ./done
-		exits_with 0 "$PID"
-		wait_for_file ran
-		rm ran
-		[[ $(wc -l <"$ERR") == 3 && $(<"$ERR") == *': the queue cannot be used: '* ]]
-		exits_with 0 "${STARTED[-2]}"
-	done
-	[[ -z $(keys_left) ]]
-	cli acl deluser "$KEY"
-}
-
-@test "a user without any one of them: 77 names it, nothing is left" {
-	read -ra rule < <(needed)
-	for command in "${rule[@]}"; do
-		user reset on '>secret' '~*' +@all -evalsha "-$command"
-		run -77 rl -n -r "$UNIX_URL" touch ran
-		[[ ${#lines[@]} == 1 && ${output,,} =~ [^a-z]${command}[^a-z] ]]
-		[[ ! -e ran ]]
-		[[ -z $(keys_left) ]] || echo "without $command: $(keys_left)" >>left
-	done
-	cli acl deluser "$KEY"
-	[[ ! -e left ]] || run -0 cat left
-	[[ ! -e left ]]
-}
-
-@test "a user without permission for this key: 77, nothing is left" {
-	user "~other:*" +@all
-	run -77 rl -n -r "$UNIX_URL" touch ran
-	[[ $output == *NOPERM* || $output == *permission* ]]
-	[[ ! -e ran && -z $(keys_left) ]]
-	cli acl deluser "$KEY"
-}
-
-@test "a user with the lock's key alone: acquired, also by a nested run, and released" {
-	user "~$KEY" +@all
-	run -0 rl -r "$UNIX_URL" "$RLOCKRUN" -k "$KEY" -r "$UNIX_URL" true
-	[[ $output == *": the outer run cannot see this one: "* && $output != *"cannot confirm"* ]]
-	[[ -z $(keys_left) && $(cli exists "{$KEY}:rlk:i") == 0 ]]
-	cli acl deluser "$KEY"
-}
-
-@test "a user without client setname or hmget gets the lock all the same" {
-	user '~*' +@all -client -hmget
-	run -0 rl -n -r "$UNIX_URL" true
-	hold
-	run -75 rl -n -r "$UNIX_URL" true
 	cli acl deluser "$KEY"
 }
 
@@ -380,21 +243,6 @@ unseen() {
 	user resetpass '>hush' '~*' +@all
 	unseen env RLOCKRUN_REDIS="${UNIX_URL/secret/hush}" "$RLOCKRUN"
 	grep -qx "RLOCKRUN_REDIS=unix://$SUITE_DIR/s" job.env
-	cli acl deluser "$KEY"
-}
-
-# bats test_tags=night
-@test "nor is one in RLOCKRUN_REDIS if newlines separate the URLs" {
-	user resetpass '>hush' '~*' +@all
-	unseen env RLOCKRUN_REDIS="${UNIX_URL/secret/hush}"$'\r\n' "$RLOCKRUN"
-	grep -qx "RLOCKRUN_REDIS=unix://$SUITE_DIR/s" job.env
-	cli acl deluser "$KEY"
-}
-
-# bats test_tags=night
-@test "a password in RLOCKRUN_PASSWORD is not to be seen" {
-	user resetpass '>hush' '~*' +@all
-	unseen env RLOCKRUN_PASSWORD=hush "$RLOCKRUN" --user "$KEY"
 	cli acl deluser "$KEY"
 }
 
@@ -445,21 +293,6 @@ fails() {
 	fails 69 -w 0.4 --server-timeout 1h
 }
 
-@test "a server that stays away is reported after 2 s, once, and at the end" {
-	own_server
-	cli set "$KEY" other
-	start rl -w 5m --server-timeout 5 touch ran
-	wait_until grep -q waiting err.1
-	stop_server "$SUITE_DIR"
-	start rl -w 5m --server-timeout 5 touch ran
-	exits_with 69 "${STARTED[0]}"
-	exits_with 69 "${STARTED[1]}"
-	[[ $(wc -l <err.1) == 3 && $(sed -n 2p err.1) == *": cannot connect to "*"; trying again" ]]
-	[[ $(tail -n 1 err.1) == *"; command not started" ]]
-	[[ $(wc -l <err.2) == 2 && $(<err.2) == *": cannot connect to "*"; trying again"$'\n'*"; command not started" ]]
-	[[ ! -e ran ]]
-}
-
 # bats test_tags=native
 @test "a slow name server is asked once" {
 	need_strace
@@ -500,15 +333,6 @@ has_read() {
 	[[ -e ran ]]
 }
 
-@test "--on-unavailable: busy stays busy, refused stays refused" {
-	hold
-	run -75 rl --on-unavailable run -n touch ran
-	run -75 rl --on-unavailable run -w 0.2 touch ran
-	run -77 rl --on-unavailable run -r "unix://ghost:boo@$SUITE_DIR/s" touch ran
-	run -77 rl --on-unavailable skip -qE 0 -r "unix://ghost:boo@$SUITE_DIR/s" touch ran
-	[[ ! -e ran ]]
-}
-
 @test "a server that comes late is found" {
 	export RLOCKRUN_REDIS=unix://$PWD/own/s
 	start "$RLOCKRUN" -k "$KEY" sh -c 'exit 3'
@@ -517,43 +341,6 @@ has_read() {
 }
 
 # --- keys that are no locks, servers that are full ------------------------------
-
-@test "a key that holds something else: 76, and it stays" {
-	cli rpush "$KEY" a
-	run -76 rl -n touch ran
-	[[ ${#lines[@]} == 1 && $output == "rlockrun: \"$KEY\" is not a lock: "*WRONGTYPE* ]]
-	run -76 rl touch ran
-	[[ $(cli lrange "$KEY" 0 -1) == a ]]
-	cli del "$KEY"
-	cli hset "$KEY" field a
-	run -76 rl -n touch ran
-	[[ $(cli hget "$KEY" field) == a ]]
-	[[ ! -e ran && $(keys_left) == "$KEY" ]]
-}
-
-@test "a replica: its error is the last word, however long the run waits" {
-	own_server --replicaof 127.0.0.1 1
-	for how in -n "-w 0.6" "-w 3"; do
-		# shellcheck disable=SC2086 # options are to be split
-		run -69 rl $how --server-timeout 2 touch ran
-		[[ ${lines[-1]} == *"READONLY "*"(it is a replica: "*"command not started" && ! -e ran ]]
-	done
-}
-
-@test "a server that is busy with a script is waited for" {
-	own_server --busy-reply-threshold 50
-	start redis-cli -s "$SUITE_DIR/s" eval 'while true do end' 0
-	wait_until busy
-	start_proxy proxy
-	start "$RLOCKRUN" -k "$KEY" --server-timeout 60 sh -c 'exit 6'
-	wait_until has_passed proxy EVAL/acquire 2
-	cli script kill
-	exits_with 6 "$PID"
-}
-
-busy() {
-	[[ $(cli get "$KEY" 2>&1) == BUSY* ]]
-}
 
 # --- no Redis server at all -----------------------------------------------------
 

@@ -127,12 +127,6 @@ dotted() {
 	refused_there 'its certificate is not for localhost, but for "other.example"'
 }
 
-# bats test_tags=night
-@test "a self-signed certificate that is trusted" {
-	tls_server self
-	run -0 rl --tls-ca "$CERTIFICATES/self.crt" true
-}
-
 @test "TLS 1.2" {
 	tls_server server --tls-protocols TLSv1.2
 	run -0 rl true
@@ -182,16 +176,6 @@ names() {
 	names nameless 'no host: its common name "nameless" does not count'
 }
 
-# bats test_tags=night
-@test "a certificate that names the host by its common name only" {
-	tls_server common
-	refused_there "its certificate is not for localhost, but for no host: its common name \"localhost\" does not count, only a subjectAltName does"
-	stop_server "$SUITE_DIR"
-	tls_server address
-	refused_there 'its certificate is not for localhost, but for "127.0.0.1" (use'
-	run -0 rl -r "rediss://127.0.0.1:$PORT" true
-}
-
 @test "an expired certificate, or authority" {
 	tls_server expired
 	refused_there 'its certificate has expired'
@@ -239,32 +223,6 @@ policy() {
 	refused_there 'it does not speak TLS 1.3 or newer, as openssl.cnf requires'
 	policy 'MinProtocol = TLSv1.2'
 	run -0 rl true
-}
-
-# bats test_tags=night
-@test "a system that requires less than TLS 1.2" {
-	tls_server server --tls-protocols TLSv1.1 --tls-ciphers DEFAULT@SECLEVEL=0
-	policy 'MinProtocol = TLSv1' 'CipherString = DEFAULT@SECLEVEL=0'
-	refused_there 'it does not speak TLS 1.2 or newer'
-}
-
-# bats test_tags=night
-@test "the system's ciphers and signatures" {
-	need_system_openssl
-	tls_server server --tls-ciphersuites TLS_AES_256_GCM_SHA384
-	policy 'Ciphersuites = TLS_AES_256_GCM_SHA384'
-	run -0 rl true
-	policy 'Ciphersuites = TLS_AES_128_GCM_SHA256'
-	refused_there 'it refused the handshake'
-	policy 'SignatureAlgorithms = RSA-PSS+SHA256'
-	refused_there 'it refused the handshake'
-	stop_server "$SUITE_DIR"
-	unset OPENSSL_CONF
-	tls_server server --tls-protocols TLSv1.2 --tls-ciphers ECDHE-ECDSA-AES128-GCM-SHA256
-	policy 'CipherString = ECDHE-ECDSA-AES128-GCM-SHA256'
-	run -0 rl true
-	policy 'CipherString = ECDHE-ECDSA-AES256-GCM-SHA384'
-	refused_there 'it refused the handshake'
 }
 
 # offers COMMAND...: the ciphers, and by their numbers the extensions for groups,
@@ -466,61 +424,6 @@ other_soname() { [[ $(soname) == *.3 ]] && echo libssl.so.1.1 || echo libssl.so.
 	exits_with 0 "$first"
 	exits_with 0 "$PID"
 	[[ -e second && -z $(keys_left) ]]
-}
-
-# bats test_tags=night
-@test "the server is killed and comes back: 79, or the next one runs" {
-	tls_server server
-	hold -t 9
-	start rl --server-timeout 60 touch second
-	wait_until grep -q waiting err.2
-	stop_server "$SUITE_DIR"
-	start_server "$SUITE_DIR" --tls-port "$PORT" \
-		--tls-cert-file "$CERTIFICATES/server.crt" \
-		--tls-key-file "$CERTIFICATES/server.key" \
-		--tls-ca-cert-file "$CERTIFICATES/ca.crt" --tls-auth-clients no
-	exits_with 79 "${STARTED[0]}"
-	exits_with 0 "${STARTED[1]}"
-	[[ -e second ]]
-}
-
-# Other descriptors may go while they are looked at.
-sockets() {
-	find "/proc/$PID/fd" -lname 'socket:*' -printf '%l\n' 2>/dev/null || :
-}
-
-# bats test_tags=night
-@test "a handshake that comes late continues" {
-	tls_server server
-	freeze
-	start "$RLOCKRUN" -k "$KEY" touch ran
-	wait_until eval '[[ $(sockets) ]]'
-	first=$(sockets)
-	# Meanwhile somebody asks in plain words.
-	wait_until eval '[[ $(sockets) != "$first" ]]'
-	wait_until eval '[[ $(sockets) == "$first" ]]'
-	thaw
-	exits_with 0 "$PID"
-	[[ -e ran && -z $(keys_left) ]]
-}
-
-# bats test_tags=night
-@test "once connected, a wrong certificate is retried" {
-	tls_server server
-	hold -t 30
-	start rl -v --server-timeout 60 touch second
-	wait_until grep -q waiting err.2
-	port=$PORT
-	choose_port() { PORT=$port; }
-	stop_server "$SUITE_DIR"
-	start_tls_server "$SUITE_DIR" expired
-	wait_until grep -q 'its certificate has expired.*; trying again' err.2
-	stop_server "$SUITE_DIR"
-	start_tls_server "$SUITE_DIR" server
-	exits_with 0 "${STARTED[1]}"
-	[[ -e second ]]
-	touch "done"
-	exits_with 79 "${STARTED[0]}"
 }
 
 @test "a byte at a time" {

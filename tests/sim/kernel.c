@@ -207,7 +207,7 @@ WRAP(prctl)(int option, ...)
 /* --- descriptors
  * ----------------------------------------------------------------- */
 
-int WRAP(poll_wait)(struct pollfd *polled, nfds_t count, int timeout_ms);
+int WRAP(descriptors_poll)(struct pollfd *polled, nfds_t count, int timeout_ms);
 int WRAP(socket_open)(const struct resolve_address *to);
 int WRAP(socket_connect)(int fd, const struct resolve_address *to);
 int WRAP(socket_error)(int fd);
@@ -218,9 +218,9 @@ void WRAP(socket_close)(int fd);
 int WRAP(close)(int fd);
 int WRAP(dup2)(int from, int to);
 ssize_t WRAP(write)(int fd, const void *data, size_t size);
-ssize_t WRAP(file_write)(int fd, const struct iovec *parts, int count);
+ssize_t WRAP(descriptors_write)(int fd, const struct iovec *parts, int count);
 int REAL(close)(int fd);
-ssize_t REAL(file_write)(int fd, const struct iovec *parts, int count);
+ssize_t REAL(descriptors_write)(int fd, const struct iovec *parts, int count);
 
 static int
 count_ready(struct pollfd *polled, nfds_t count)
@@ -235,7 +235,7 @@ count_ready(struct pollfd *polled, nfds_t count)
 }
 
 int
-WRAP(poll_wait)(struct pollfd *polled, nfds_t count, int timeout_ms)
+WRAP(descriptors_poll)(struct pollfd *polled, nfds_t count, int timeout_ms)
 {
 	if (timeout_ms != 0)
 		actor_wait(polled, count, timeout_ms);
@@ -328,12 +328,12 @@ WRAP(write)(int fd, const void *data, size_t size)
 }
 
 ssize_t
-WRAP(file_write)(int fd, const struct iovec *parts, int count)
+WRAP(descriptors_write)(int fd, const struct iovec *parts, int count)
 {
 	ssize_t size = 0;
 
 	if (fd > STDERR_FILENO)
-		return REAL(file_write)(fd, parts, count);
+		return REAL(descriptors_write)(fd, parts, count);
 	for (int i = 0; i < count; i++)
 		size += WRAP(write)(fd, parts[i].iov_base, parts[i].iov_len);
 	if (fd == STDERR_FILENO && world_is_traced())

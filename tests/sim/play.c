@@ -233,21 +233,33 @@ do_signal(struct step *step)
 			actor_signal(actor_in(step, 1), signals[i].signo);
 }
 
-/* --- steps: servers
- * -------------------------------------------------------------- */
+/* --- steps: servers ------------------------------------------------------ */
 
+/* Ends what a step began. A state has the step's name: `full`, `loading`... */
 static void
-thaw(void *who, void *what)
+undo(void *who, void *what)
 {
-	(void)what;
-	node_freeze(who, false);
+	struct node *node = who;
+	const struct step *step = what;
+	const char *word = step->words[0];
+
+	if (strcmp(word, "freeze") == 0)
+		node_freeze(node, false);
+	else if (strcmp(word, "hole") == 0)
+		node->is_hole = false;
+	else if (strcmp(word, "slow") == 0)
+		node->delay_us = 0;
+	else if (strcmp(word, "deny") == 0)
+		node_do(node, "allow_command", step->words[2]);
+	else
+		node_do(node, "leave", word);
 }
 
 static void
 do_freeze(struct step *step)
 {
 	node_freeze(node_in(step, 1), true);
-	later(step, 2, thaw, node_in(step, 1));
+	later(step, 2, undo, node_in(step, 1));
 }
 
 static void
@@ -282,15 +294,6 @@ do_stall(struct step *step)
 	    step->at + seconds(step, step->words[3]));
 }
 
-static void
-close_hole(void *who, void *what)
-{
-	struct node *node = who;
-
-	(void)what;
-	node->is_hole = false;
-}
-
 /* Also for connections that are made meanwhile. */
 static void
 do_hole(struct step *step)
@@ -299,16 +302,7 @@ do_hole(struct step *step)
 
 	node->is_hole = true;
 	network_open_hole((struct network_choice){.node = node});
-	later(step, 2, close_hole, node);
-}
-
-static void
-hurry(void *who, void *what)
-{
-	struct node *node = who;
-
-	(void)what;
-	node->delay_us = 0;
+	later(step, 2, undo, node);
 }
 
 static void
@@ -317,7 +311,7 @@ do_slow(struct step *step)
 	struct node *node = node_in(step, 1);
 
 	node->delay_us = seconds(step, step->words[3]);
-	later(step, 2, hurry, node);
+	later(step, 2, undo, node);
 }
 
 static void
@@ -339,25 +333,13 @@ do_dump(struct step *step)
 	node_do(node_in(step, 1), "dump", NULL);
 }
 
-static void
-leave_state(void *who, void *what)
-{
-	node_do(who, "leave", ((const struct step *)what)->words[0]);
-}
-
 /* The step has the state's name: the server refuses what it refuses then. */
 static void
 do_state(struct step *step)
 {
 	node_do(node_in(step, 1), "enter", step->words[0]);
 	oracle_on_refusals(step->at + seconds(step, step->words[2]));
-	later(step, 2, leave_state, node_in(step, 1));
-}
-
-static void
-allow(void *who, void *what)
-{
-	node_do(who, "allow_command", ((const struct step *)what)->words[2]);
+	later(step, 2, undo, node_in(step, 1));
 }
 
 static void
@@ -367,7 +349,7 @@ do_deny(struct step *step)
 	if (strcmp(step->words[2], "hmget") == 0)
 		known_on_unreadable();
 	oracle_on_refusals(step->at + seconds(step, step->words[3]));
-	later(step, 3, allow, node_in(step, 1));
+	later(step, 3, undo, node_in(step, 1));
 }
 
 /* A replica evicts nothing by itself (replica-ignore-maxmemory). */

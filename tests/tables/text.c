@@ -52,18 +52,18 @@ lines_add_text(struct lines *lines, char kind, const char *text, size_t length)
 	free(line);
 }
 
-/* --- files: a command and its one expected line are one line ---------------
- */
+/* --- files ------------------------------------------------------------- */
 
-/* A command with one expected line, which fit into a line of the file. */
+/* A command with its one expected line, or with one that stands for any number
+ * of lines, which fit into a line of the file. */
 static bool
 is_row(const char *command, const char *expected, const char *next)
 {
 	return strchr("#|!~=", *command) == NULL &&
 	       strncmp(command, "file ", 5) != 0 && *expected != '\0' &&
 	       strchr("|!~=", *expected) != NULL && expected[1] == ' ' &&
-	       strcmp(expected + 1, " [...]") != 0 &&
-	       (*next == '\0' || strchr("|!~=", *next) == NULL) &&
+	       (strcmp(expected + 2, "[...]") == 0 || *next == '\0' ||
+		   strchr("|!~=", *next) == NULL) &&
 	       text_width(command) + text_width(expected) < ROW;
 }
 

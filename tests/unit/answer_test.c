@@ -1,9 +1,9 @@
 /* What servers answer, decoded: of each question each answer, and what is none
- * of them.See query_test for what commands ask. */
+ * of them. See query_test for what commands ask. */
 #include "lock/answer.h"
 
 #include "lines.h"
-#include "redis/cursor.h"
+#include "redis/value.h"
 
 #define MAX_NUMBER "9223372036854775807"
 #define MAX ":" MAX_NUMBER "\r\n"
@@ -117,67 +117,6 @@ test_tries(void)
 	}
 }
 
-static void
-test_busy(void)
-{
-	void *reply = array(BUSY "1\n+p\n2\n" NOW "\n+" TOKEN
-				 ":kept 17 1699999999995 run 3 7 h u%20v l c\n"
-				 "+garbage\n+" WAITER);
-	struct answer answer;
-
-	ok(answer_read(&answer, ANSWER_TO_TRY, reply), "busy");
-	ok(answer.outcome == ANSWER_BUSY, "  is that");
-	is_int(answer.position, 3, "  position");
-	is_int(answer.waiting, 9, "  waiting");
-	is_text(answer.ticket, "17", "  ticket");
-	is_int(answer.holder.left_ms, 1500, "  left");
-	is_int(answer.holder.held_ms, 5, "  held for");
-	is_int(answer.holder.count, 2, "  holders");
-	is_int(answer.holder.permits, 3, "  permits");
-	ok(answer.holder.state == HOLDER_ENDED && answer.holder.others_queued,
-	    "  flags");
-	is_text(answer.holder.host, "h", "  host");
-	is_text(answer.holder.pid, "7", "  pid");
-	is_text(answer.holder.user, "u v", "  user");
-	is_text(answer.holder.label, "l", "  label");
-	is_int((int64_t)answer.to_notify.count, 1, "  one has a doorbell");
-	is_text(answer.to_notify.names[0], WAITER, "  its name");
-	is_text(answer.fence, "", "  no fence");
-	freeReplyObject(reply);
-}
-
-/* Who holds a lock, by the entry. */
-static void
-test_holders(void)
-{
-	static const struct {
-		const char *lines;
-		enum holder_state state;
-		const char *pid;
-		int64_t held_ms;
-	} rows[] = {
-	    {HELD ENTRY, HOLDER_KNOWN, "7", 5000},
-	    {HELD "+", HOLDER_FOREIGN, "?", 0},
-	    {HELD "+" TOKEN ": 17 " NOW " hold 0 7 h u l -", HOLDER_HOLD, "7",
-		0},
-	    {HELD "+" TOKEN " 17 0 pause 0 x h u l -", HOLDER_PAUSED, "?", -1},
-	    {HELD "+" TOKEN " ", HOLDER_KNOWN, "?", -1},
-	    {"0\n0\n0\n1\n+\n1\n+\n0\n" NOW "\n" ENTRY, HOLDER_NONE, "", 0},
-	};
-	struct answer answer;
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		void *reply = array(rows[i].lines);
-
-		ok(answer_read(&answer, ANSWER_TO_TRY, reply) &&
-			answer.holder.state == rows[i].state,
-		    "a holder by '%s'", escaped(rows[i].lines));
-		is_text(answer.holder.pid, rows[i].pid, "  its pid");
-		is_int(answer.holder.held_ms, rows[i].held_ms, "  held for");
-		freeReplyObject(reply);
-	}
-}
-
 /* An entry may be as long as a script passes on, no longer. */
 static void
 test_entry_length(void)
@@ -199,250 +138,189 @@ test_entry_length(void)
 	}
 }
 
-static void
-test_grant(void)
-{
-	void *reply = array("1\n+17\n" NOW "\n3600000\n9\n+" TOKEN " 16 " NOW
-			    " run 4 7 h u l c\n+" WAITER "\n+" WAITER);
-	struct answer answer;
+/* --- what they say ----------------------------------------------------- */
 
-	ok(answer_read(&answer, ANSWER_TO_TRY, reply), "a grant");
-	ok(answer.outcome == ANSWER_GRANTED, "  is that");
-	is_text(answer.fence, "17", "  fence");
-	is_int(answer.start, 1700000000000, "  start");
-	is_int(answer.life_ms, 3600000, "  life of what is known");
-	is_int(answer.ahead_ms, 9, "  the last success is ahead");
-	is_int(answer.permits, 4, "  permits of another holder");
-	is_text(answer.head, WAITER, "  head");
-	is_int((int64_t)answer.to_notify.count, 1, "  to notify");
-	freeReplyObject(reply);
-	reply = array(GRANT "+\n+garbage");
-	ok(answer_read(&answer, ANSWER_TO_TRY, reply),
-	    "a grant of nobody else");
-	is_int(answer.permits, 0, "  permits");
-	is_text(answer.head, "", "  a head that is no waiter");
-	freeReplyObject(reply);
+/* The outcome, and all that is not 0 or empty. */
+static void
+tell_answer(const struct answer *answer)
+{
+	static const char *const states[] = {"", "none", "foreign", "known",
+	    "ended", "hold", "paused"};
+	static const char *const outcomes[] = {"none", "busy", "granted",
+	    "not-due", "overtaken", "not-held", "other-kind", "not-ours",
+	    "renewed", "freed", "left", "kept", "hint"};
+	const struct holder *holder = &answer->holder;
+	const struct {
+		const char *name, *text;
+	} texts[] = {{"head", answer->head}, {"fence", answer->fence},
+	    {"uncounted", answer->uncounted}, {"ordered", answer->ordered},
+	    {"ticket", answer->ticket}, {"state", states[holder->state]},
+	    {"host", holder->host}, {"pid", holder->pid},
+	    {"user", holder->user}, {"label", holder->label},
+	    {"by-host", answer->by.host}, {"by-pid", answer->by.pid},
+	    {"by-label", answer->by.label},
+	    {"first", answer->to_notify.names[0]}};
+	const struct {
+		const char *name;
+		int64_t value;
+	} numbers[] = {{"start", answer->start}, {"life", answer->life_ms},
+	    {"permits", answer->permits}, {"ahead", answer->ahead_ms},
+	    {"ago", answer->ago_ms}, {"by-id", answer->by_id},
+	    {"position", answer->position}, {"waiting", answer->waiting},
+	    {"left", holder->left_ms}, {"held", holder->held_ms},
+	    {"count", holder->count}, {"of", holder->permits},
+	    {"queued", holder->others_queued},
+	    {"unrecorded", answer->unrecorded}, {"kept", answer->kept_ms},
+	    {"notify", (int64_t)answer->to_notify.count}};
+
+	told[0] = '\0';
+	tell("%s", outcomes[answer->outcome]);
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+		tell_text(texts[i].name, texts[i].text);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+		tell_number(numbers[i].name, numbers[i].value);
 }
 
-static void
-test_refusals(void)
-{
-	void *not_due = array("2\n5\n+" NOW " 17 " NOW " run 0 7 web-3 u l c");
-	void *same_id = array("5\n0\n+1 2 3 run 0 7 web-4 u l c");
-	void *damaged = array("2\n5\n+x y");
-	void *overtaken = array("3\n+" WAITER "\n+run 0 7 h u build%204711 c");
-	void *by_nobody = array("3\n+\n+");
-	struct answer answer;
+#define TRY ANSWER_TO_TRY
+#define JOIN ANSWER_TO_JOIN
+#define RELEASE ANSWER_TO_RELEASE
+#define HEAD ANSWER_TO_HEAD
+#define ORDER ANSWER_TO_ORDER
 
-	ok(answer_read(&answer, ANSWER_TO_TRY, not_due), "not due");
-	ok(answer.outcome == ANSWER_NOT_DUE, "  is that");
-	is_int(answer.ago_ms, 5, "  since the last success");
-	is_text(answer.holder.host, "web-3", "  its host");
-	ok(!answer.by_id, "  by its time");
-	ok(answer_read(&answer, ANSWER_TO_TRY, same_id), "not due by its id");
-	ok(answer.outcome == ANSWER_NOT_DUE && answer.by_id, "  is that");
-	is_text(answer.holder.host, "web-4", "  its host");
-	ok(answer_read(&answer, ANSWER_TO_TRY, damaged), "not due, damaged");
-	is_text(answer.holder.host, "?", "  no host");
-	ok(answer_read(&answer, ANSWER_TO_TRY, overtaken), "overtaken");
-	ok(answer.outcome == ANSWER_OVERTAKEN, "  is that");
-	is_text(answer.by.label, "build 4711", "  by a label");
-	is_text(answer.by.host, "web-3", "  on a host");
-	ok(answer_read(&answer, ANSWER_TO_TRY, by_nobody) &&
-		strcmp(answer.by.host, "?") == 0,
-	    "  by what is no waiter's name");
-	freeReplyObject(not_due);
-	freeReplyObject(same_id);
-	freeReplyObject(damaged);
-	freeReplyObject(overtaken);
-	freeReplyObject(by_nobody);
-}
-
-static void
-test_join(void)
-{
-	static const struct {
-		const char *lines, *fence, *uncounted;
-		enum answer_outcome outcome;
-	} rows[] = {
-	    {"1\n" ENTRY "\n+", "17", "", ANSWER_GRANTED},
-	    {"1\n+" TOKEN ": 17 5 run\n+why", "17", "why", ANSWER_GRANTED},
-	    {"1\n+" TOKEN " x 5 run\n+", "", "", ANSWER_GRANTED},
-	    {"1\n+" TOKEN "\n+", "", "", ANSWER_GRANTED},
-	    {"1\n+\n+", "", "", ANSWER_GRANTED},
-	    {"1\n+a 99999999999999999999999999999999\n+",
-		"99999999999999999999999", "", ANSWER_GRANTED},
-	    {"0\n+\n+", "", "", ANSWER_NOT_HELD},
-	};
-	struct answer answer;
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		void *reply = array(rows[i].lines);
-
-		ok(answer_read(&answer, ANSWER_TO_JOIN, reply) &&
-			answer.outcome == rows[i].outcome,
-		    "join: '%s'", escaped(rows[i].lines));
-		is_text(answer.fence, rows[i].fence, "  fence");
-		is_text(answer.uncounted, rows[i].uncounted, "  not counted");
-		is_text(answer.head, "", "  head");
-		freeReplyObject(reply);
-	}
-}
-
-/* In the plain tier a renewal takes the place of a join. */
-static void
-test_flags(void)
-{
-	static const struct {
-		enum answer_to asked;
-		enum answer_outcome yes, no;
-	} rows[] = {
-	    {ANSWER_TO_PLAIN_JOIN, ANSWER_GRANTED, ANSWER_NOT_HELD},
-	    {ANSWER_TO_OTHER_KIND, ANSWER_OTHER_KIND, ANSWER_NOT_HELD},
-	    {ANSWER_TO_RENEWAL, ANSWER_RENEWED, ANSWER_NOT_OURS},
-	    {ANSWER_TO_PLAIN_RELEASE, ANSWER_FREED, ANSWER_NOT_OURS},
-	};
-	void *yes = parse(":1\r\n"), *no = parse(":0\r\n");
-	struct answer answer;
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		ok(answer_read(&answer, rows[i].asked, yes) &&
-			answer.outcome == rows[i].yes,
-		    "flag %zu: yes", i);
-		ok(answer_read(&answer, rows[i].asked, no) &&
-			answer.outcome == rows[i].no,
-		    "flag %zu: no", i);
-	}
-	freeReplyObject(yes);
-	freeReplyObject(no);
-}
-
-/* --- orders ----------------------------------------------------------- */
-
+/* Lines, or one value; of an order, its text. NULL: no answer. */
 static const struct {
-	const char *text, *ordered, *pid, *host, *label;
-} orders[] = {
-    {TOKEN " 5 " WAITER " run 0 7 h u build%204712 c", TOKEN, "7", "web-3",
-	"build 4712"},
-    {TOKEN " 5 " WAITER, TOKEN, "7", "web-3", ""},
-    {TOKEN " x x run 0 7 h u l c", TOKEN, "?", "?", "l"},
-    {TOKEN " 5 x:" TOKEN ":@h run", TOKEN, "?", "h", ""},
-    {TOKEN " 5 x:" TOKEN ":7@ run", TOKEN, "7", "?", ""},
-    {TOKEN, TOKEN, "?", "?", ""},
-    {"short 5 " WAITER " run 0 7 h u l c", "short", "7", "web-3", "l"},
-    {"", "", "?", "?", ""},
+	enum answer_to asked;
+	const char *lines, *want;
+} answers[] = {
+    {TRY,
+	BUSY "1\n+p\n2\n" NOW "\n+" TOKEN
+	     ":kept 17 1699999999995 run 3 7 h u%20v l c\n+garbage\n+" WAITER,
+	"busy ticket=17 state=ended host=h pid=7 user=u v label=l first=" WAITER
+	" position=3 waiting=9 left=1500 held=5 count=2 of=3 queued=1 "
+	"notify=1"},
+    {TRY, HELD ENTRY,
+	"busy ticket=17 state=known host=h pid=7 user=u label=l position=3 "
+	"waiting=9 left=1500 held=5000 count=1 queued=1"},
+    {TRY, HELD "+",
+	"busy ticket=17 state=foreign pid=? position=3 waiting=9 left=1500 "
+	"count=1 queued=1"},
+    {TRY, HELD "+" TOKEN ": 17 " NOW " hold 0 7 h u l -",
+	"busy ticket=17 state=hold host=h pid=7 user=u label=l position=3 "
+	"waiting=9 left=1500 count=1 queued=1"},
+    {TRY, HELD "+" TOKEN " 17 0 pause 0 x h u l -",
+	"busy ticket=17 state=paused host=h pid=? user=u label=l position=3 "
+	"waiting=9 left=1500 held=-1 count=1 queued=1"},
+    {TRY, HELD "+" TOKEN " ",
+	"busy ticket=17 state=known host=? pid=? user=? position=3 waiting=9 "
+	"left=1500 held=-1 count=1 queued=1"},
+    {TRY, "0\n0\n0\n1\n+\n1\n+\n0\n" NOW "\n" ENTRY,
+	"busy state=none waiting=1 queued=1"},
+    {TRY,
+	"1\n+17\n" NOW "\n3600000\n9\n+" TOKEN " 16 " NOW
+	" run 4 7 h u l c\n+" WAITER "\n+" WAITER,
+	"granted head=" WAITER " fence=17 first=" WAITER " start=" NOW
+	" life=3600000 permits=4 ahead=9 notify=1"},
+    {TRY, GRANT "+\n+garbage", "granted fence=17 start=" NOW " life=3600000"},
+    {TRY, "2\n5\n+" NOW " 17 " NOW " run 0 7 web-3 u l c",
+	"not-due state=known host=web-3 pid=7 user=u label=l ago=5"},
+    {TRY, "5\n0\n+1 2 3 run 0 7 web-4 u l c",
+	"not-due state=known host=web-4 pid=7 user=u label=l by-id=1"},
+    {TRY, "2\n5\n+x y", "not-due state=known host=? pid=? user=? ago=5"},
+    {TRY, "3\n+" WAITER "\n+run 0 7 h u build%204711 c",
+	"overtaken by-host=web-3 by-pid=7 by-label=build 4711"},
+    {TRY, "3\n+\n+", "overtaken by-host=? by-pid=?"},
+    {JOIN, "1\n" ENTRY "\n+", "granted fence=17"},
+    {JOIN, "1\n+" TOKEN ": 17 5 run\n+why", "granted fence=17 uncounted=why"},
+    {JOIN, "1\n+" TOKEN " x 5 run\n+", "granted"},
+    {JOIN, "1\n+" TOKEN "\n+", "granted"},
+    {JOIN, "1\n+\n+", "granted"},
+    {JOIN, "1\n+a 99999999999999999999999999999999\n+",
+	"granted fence=99999999999999999999999"},
+    {JOIN, "0\n+\n+", "not-held"},
+    /* In the plain tier a renewal takes the place of a join. */
+    {ANSWER_TO_PLAIN_JOIN, ":1\r\n", "granted"},
+    {ANSWER_TO_PLAIN_JOIN, ":0\r\n", "not-held"},
+    {ANSWER_TO_OTHER_KIND, ":1\r\n", "other-kind"},
+    {ANSWER_TO_OTHER_KIND, ":0\r\n", "not-held"},
+    {ANSWER_TO_PLAIN_RELEASE, ":1\r\n", "freed"},
+    {ANSWER_TO_PLAIN_RELEASE, ":0\r\n", "not-ours"},
+    {ANSWER_TO_RENEWAL, ":0\r\n", "not-ours"},
+    {ANSWER_TO_RENEWAL, ":1\r\n", "renewed"},
+    {ANSWER_TO_RENEWAL, ":2\r\n", "renewed"},
+    {ANSWER_TO_RENEWAL, ":-1\r\n", NULL},
+    {ANSWER_TO_RENEWAL, "+1\r\n", NULL},
+    {ANSWER_TO_RENEWAL, "*1\r\n:1\r\n", NULL},
+    {ANSWER_TO_RENEWAL, "$-1\r\n", NULL},
+    {ORDER, TOKEN " 5 " WAITER " run 0 7 h u build%204712 c",
+	"hint ordered=" TOKEN " by-host=web-3 by-pid=7 by-label=build 4712"},
+    {ORDER, TOKEN " 5 " WAITER,
+	"hint ordered=" TOKEN " by-host=web-3 by-pid=7"},
+    {ORDER, TOKEN " x x run 0 7 h u l c",
+	"hint ordered=" TOKEN " by-host=? by-pid=? by-label=l"},
+    {ORDER, TOKEN " 5 x:" TOKEN ":@h run",
+	"hint ordered=" TOKEN " by-host=h by-pid=?"},
+    {ORDER, TOKEN " 5 x:" TOKEN ":7@ run",
+	"hint ordered=" TOKEN " by-host=? by-pid=7"},
+    {ORDER, TOKEN, "hint ordered=" TOKEN " by-host=? by-pid=?"},
+    {ORDER, "short 5 " WAITER " run 0 7 h u l c",
+	"hint ordered=short by-host=web-3 by-pid=7 by-label=l"},
+    {ORDER, "", "hint by-host=? by-pid=?"},
+    {ORDER, "$-1\r\n", NULL},
+    {RELEASE, "0\n0\n0\n+", "not-ours"},
+    {RELEASE, "1\n0\n0\n+" WAITER, "freed head=" WAITER},
+    {RELEASE, "1\n1\n0\n+" WAITER, "freed head=" WAITER " unrecorded=1"},
+    {RELEASE, "2\n1\n0\n+", "left unrecorded=1"},
+    {RELEASE, "3\n0\n5000\n+garbage", "kept kept=5000"},
+    {RELEASE, "3\n0\n3155760000000\n+", "kept kept=3155760000000"},
+    {RELEASE, "3\n0\n3155760000001\n+", NULL},
+    {RELEASE, "3\n0\n-1\n+", NULL},
+    {RELEASE, "3\n0\n" MAX_NUMBER "\n+", NULL},
+    {RELEASE, "4\n0\n0\n+", NULL},
+    {RELEASE, "-1\n0\n0\n+", NULL},
+    {RELEASE, "1\n2\n0\n+", NULL},
+    {RELEASE, "1\n-1\n0\n+", NULL},
+    {RELEASE, "1\n0\n0\n5", NULL},
+    {RELEASE, "1\n0\n0", NULL},
+    {RELEASE, "1\n0\n0\n+" WAITER "\n+" WAITER, NULL},
+    {RELEASE, "0", NULL},
+    {RELEASE, "1", NULL},
+    {RELEASE, "", NULL},
+    {RELEASE, "[\n]", NULL},
+    {RELEASE, "+1\n+", NULL},
+    {RELEASE, "0\n+", NULL},
+    {RELEASE, "1\n+" WAITER, NULL},
+    {RELEASE, "1\n5", NULL},
+    {HEAD, "", "hint"},
+    {HEAD, "+garbage", "hint"},
+    {HEAD, "+" WAITER, "hint head=" WAITER},
+    {HEAD, "+" WAITER "\n+" WAITER, NULL},
 };
 
-static void
-test_orders(void)
+static void *
+text_value(const char *text)
 {
-	struct answer answer;
-	redisReply string = {.type = REDIS_REPLY_STRING},
-		   nil = {.type = REDIS_REPLY_NIL};
-	void *reply = &string, *none = &nil;
+	char wire[200];
 
-	for (size_t i = 0; i < sizeof(orders) / sizeof(*orders); i++) {
-		string.str = (char *)orders[i].text;
-		string.len = strlen(orders[i].text);
-		ok(answer_read(&answer, ANSWER_TO_ORDER, reply), "an order: %s",
-		    orders[i].text);
-		is_text(answer.ordered, orders[i].ordered, "  to whom");
-		is_text(answer.by.pid, orders[i].pid, "  by which process");
-		is_text(answer.by.host, orders[i].host, "  from where");
-		is_text(answer.by.label, orders[i].label, "  by whom");
-	}
-	ok(!answer_read(&answer, ANSWER_TO_ORDER, none), "nothing is no text");
+	snprintf(wire, sizeof(wire), "$%zu\r\n%s\r\n", strlen(text), text);
+	return parse(wire);
 }
 
-/* --- renew, release, the others --------------------------------------- */
-
-static const struct {
-	const char *lines;
-	int release; /* an outcome, or -1: no answer */
-} releases[] = {
-    {"0", -1},
-    {"1", -1},
-    {"", -1},
-    {"[\n]", -1},
-    {"+1\n+", -1},
-    {"0\n+", -1},
-    {"1\n+" WAITER, -1},
-    {"5000\n+garbage", -1},
-    {"-1\n+", -1},
-    {MAX_NUMBER "\n+", -1},
-    {"1\n5", -1},
-    {"1\n+" WAITER "\n+" WAITER, -1},
-    {"0\n0\n0\n+", ANSWER_NOT_OURS},
-    {"1\n0\n0\n+" WAITER, ANSWER_FREED},
-    {"2\n1\n0\n+", ANSWER_LEFT},
-    {"3\n0\n5000\n+garbage", ANSWER_KEPT},
-    {"3\n0\n3155760000000\n+", ANSWER_KEPT},
-    {"3\n0\n3155760000001\n+", -1},
-    {"3\n0\n-1\n+", -1},
-    {"3\n0\n" MAX_NUMBER "\n+", -1},
-    {"4\n0\n0\n+", -1},
-    {"-1\n0\n0\n+", -1},
-    {"1\n2\n0\n+", -1},
-    {"1\n-1\n0\n+", -1},
-    {"1\n0\n0\n5", -1},
-    {"1\n0\n0", -1},
-    {"1\n0\n0\n+" WAITER "\n+" WAITER, -1},
-};
-
 static void
-test_releases(void)
+test_answers(void)
 {
-	struct answer release;
+	for (size_t i = 0; i < sizeof(answers) / sizeof(*answers); i++) {
+		const char *lines = answers[i].lines;
+		bool is_value = strchr(lines, '\r') != NULL;
+		void *reply = is_value			  ? parse(lines)
+			      : answers[i].asked == ORDER ? text_value(lines)
+							  : array(lines);
+		struct answer answer;
+		bool is_read = answer_read(&answer, answers[i].asked, reply);
 
-	for (size_t i = 0; i < sizeof(releases) / sizeof(*releases); i++) {
-		void *reply = array(releases[i].lines);
-
-		is_int(answer_read(&release, ANSWER_TO_RELEASE, reply)
-			   ? (int)release.outcome
-			   : -1,
-		    releases[i].release, escaped(releases[i].lines));
+		tell_answer(&answer);
+		is_text(is_read ? told : NULL, answers[i].want, escaped(lines));
 		freeReplyObject(reply);
 	}
-}
-
-static void
-test_renewals(void)
-{
-	static const struct {
-		const char *wire;
-		enum answer_outcome outcome;
-	} rows[] = {{":0\r\n", ANSWER_NOT_OURS}, {":1\r\n", ANSWER_RENEWED},
-	    {":2\r\n", ANSWER_RENEWED}, {":-1\r\n", ANSWER_NONE},
-	    {"+1\r\n", ANSWER_NONE}, {"*1\r\n:1\r\n", ANSWER_NONE},
-	    {"$-1\r\n", ANSWER_NONE}};
-	struct answer answer;
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		void *reply = parse(rows[i].wire);
-
-		answer_read(&answer, ANSWER_TO_RENEWAL, reply);
-		is_int(answer.outcome, rows[i].outcome, "a renewal");
-		freeReplyObject(reply);
-	}
-}
-
-static void
-test_release(void)
-{
-	void *freed = array("1\n1\n0\n+" WAITER);
-	void *kept = array("3\n0\n5000\n+");
-	struct answer answer;
-
-	ok(answer_read(&answer, ANSWER_TO_RELEASE, freed) && answer.unrecorded,
-	    "a release whose end could not be recorded");
-	is_text(answer.head, WAITER, "  who is to be rung");
-	is_int(answer.outcome, ANSWER_FREED, "  the lock is free");
-	ok(answer_read(&answer, ANSWER_TO_RELEASE, kept) && !answer.unrecorded,
-	    "one that is recorded");
-	is_int(answer.kept_ms, 5000, "  kept for so long");
-	is_text(answer.head, "", "  nobody is to be rung");
-	freeReplyObject(freed);
-	freeReplyObject(kept);
 }
 
 static void
@@ -498,29 +376,6 @@ test_long_waiters(void)
 		is_int((int64_t)answer.to_notify.count, 1, "  and others");
 		freeReplyObject(reply);
 	}
-}
-
-static void
-test_next(void)
-{
-	void *none = array("");
-	void *garbage = array("+garbage");
-	void *one = array("+" WAITER);
-	void *two = array("+" WAITER "\n+" WAITER);
-	struct answer answer;
-
-	ok(answer_read(&answer, ANSWER_TO_HEAD, none) && *answer.head == '\0',
-	    "nobody is next");
-	ok(answer_read(&answer, ANSWER_TO_HEAD, garbage) &&
-		*answer.head == '\0',
-	    "nor is garbage");
-	ok(answer_read(&answer, ANSWER_TO_HEAD, one), "a waiter is");
-	is_text(answer.head, WAITER, "  its name");
-	ok(!answer_read(&answer, ANSWER_TO_HEAD, two), "two are not");
-	freeReplyObject(none);
-	freeReplyObject(garbage);
-	freeReplyObject(one);
-	freeReplyObject(two);
 }
 
 static void
@@ -603,21 +458,11 @@ main(void)
 	test_lacks_replicas();
 	test_bell();
 	test_tries();
-	test_busy();
-	test_holders();
+	test_answers();
 	test_entry_length();
-	test_grant();
-	test_refusals();
-	test_join();
-	test_flags();
-	test_orders();
-	test_releases();
-	test_renewals();
-	test_release();
 	test_waiters();
 	test_no_waiter();
 	test_long_waiters();
-	test_next();
 	test_values();
 	test_replicas();
 	return tap_done();

@@ -78,7 +78,7 @@ test_find(void)
 		if (rows[i].code != 0)
 			is_int(errno, rows[i].error, "  why not");
 		is_text(child.path, rows[i].found, "  where");
-		child_fini(&child);
+		free(child.path);
 	}
 }
 
@@ -237,7 +237,7 @@ become(bool own_group, char **argv)
 	unlink("here"); /* as if somebody removed it meanwhile */
 	error = child_exec(&child);
 	free(child.env);
-	child_fini(&child);
+	free(child.path);
 	return error;
 }
 

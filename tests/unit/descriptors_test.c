@@ -1,7 +1,6 @@
 /* Descriptors that are closed and others that stay, also as on a kernel without
  * close_range(2); and a file that may not grow. */
 #include "base/descriptors.h"
-#include "base/file_write.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -143,15 +142,15 @@ write_beyond(bool blocked)
 	sigprocmask(blocked ? SIG_BLOCK : SIG_UNBLOCK, &xfsz, NULL);
 	setrlimit(RLIMIT_FSIZE, &(struct rlimit){6, 6});
 	errno = 0;
-	wrong |= file_write(fd, parts, 2) != 6;
+	wrong |= descriptors_write(fd, parts, 2) != 6;
 	sigprocmask(SIG_SETMASK, NULL, &now);
 	wrong |= (sigismember(&now, SIGXFSZ) != blocked) << 5;
-	wrong |= (file_write(fd, parts, 2) != -1 || errno != EFBIG) << 1;
+	wrong |= (descriptors_write(fd, parts, 2) != -1 || errno != EFBIG) << 1;
 	sigprocmask(SIG_SETMASK, NULL, &now);
 	wrong |= (sigismember(&now, SIGXFSZ) != blocked) << 2;
 	sigpending(&now);
 	wrong |= (sigismember(&now, SIGXFSZ) != 0) << 3;
-	wrong |= (file_write(-1, parts, 2) != -1 || errno != EBADF) << 4;
+	wrong |= (descriptors_write(-1, parts, 2) != -1 || errno != EBADF) << 4;
 	return wrong;
 }
 

@@ -52,6 +52,7 @@ static const struct {
     {REFUSED, AGAIN, TOLD, "ERR Command is not available: 'EVAL'. See", NULL},
     {REFUSED, AGAIN, TOLD, "ERR handle request, command is not allowed", NULL},
     {UNFORESEEN, AGAIN, TOLD, "ERR the moon is full", NULL},
+    {UNFORESEEN, AGAIN, TOLD, "NOSCRIPT No matching script.", NULL},
     {UNFORESEEN, AGAIN, TOLD, "", NULL},
     {UNFORESEEN, AGAIN, TOLD, "MOVED 3999 127.0.0.1:6381",
 	"it is a node of a cluster"},

@@ -159,7 +159,7 @@ test_shorten(void)
 	}
 	escape_shorten("job:sync:all", ESCAPE_QUOTED, 64, little,
 	    sizeof(little));
-	is_text(little, "\"job:sy\"", "a buffer that is too small");
+	is_text(little, "\"job:sync:\"", "a buffer that is too small");
 }
 
 /* The first and the last of some ranges, and their neighbours. */

@@ -507,7 +507,7 @@ test_first_silence(void)
 	    .facts = &facts,
 	    .loop = &loop,
 	    .state = RUN_ACQUIRE,
-	    .limits.wait_until = 1,
+	    .until = 1,
 	    .set = {.about = &lock, .error = ""}};
 
 	observer_look(&run);
@@ -593,7 +593,7 @@ test_changes(void)
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct log log = {.count = 0};
-		struct facts facts = {.opts = &opts};
+		struct facts facts = {.opts = &opts, .begun_at = 1};
 		struct events events = {.sinks = {&sink},
 		    .states = {&log},
 		    .count = 1,
@@ -609,8 +609,7 @@ test_changes(void)
 		    .facts = &facts,
 		    .loop = &loop,
 		    .state = RUN_ACQUIRE,
-		    .limits.wait_until = 1,
-		    .observer.began_at = 1,
+		    .until = 1,
 		    .set = {.about = &lock,
 			.state = LOCK_ACQUIRING,
 			.answered = true}};
@@ -675,26 +674,26 @@ test_endings(void)
 	    .states = {&last},
 	    .count = 1,
 	    .facts = &facts};
+	struct run run = {.opts = &opts, .events = &events, .facts = &facts};
+	const struct event none = {.why = NULL};
 
-	ending_add_text(&events, ENDING_BUSY, NULL);
+	run_add_ending(&run, ENDING_BUSY, none);
 	is_int(facts.status, 3, "--conflict-exit-code");
-	ending_add(&events, ENDING_SIGNAL, (struct event){.status = -15});
+	run_add_ending(&run, ENDING_SIGNAL, (struct event){.status = -15});
 	is_int(facts.status, 3, "an earlier one in the enum does not count");
-	ending_add_text(&events, ENDING_OVERRUN, NULL);
+	run_add_ending(&run, ENDING_OVERRUN, none);
 	is_int(facts.status, EXITCODE_OVERRUN, "a later one does");
 	ok(!facts_say_lost(&facts), "not lost");
-	ending_add_text(&events, ENDING_UNKILLABLE, NULL);
+	run_add_ending(&run, ENDING_UNKILLABLE, none);
 	is_int(facts.status, EXITCODE_RESOURCE, "nor at the end");
-	ending_add_text(&events, ENDING_LOST, NULL);
+	run_add_ending(&run, ENDING_LOST, none);
 	is_int(facts.status, EXITCODE_LOST, "a loss counts more");
 	ok(facts_say_lost(&facts), "lost");
-	ending_add_text(&events, ENDING_JOB_LATE, NULL);
+	run_add_ending(&run, ENDING_JOB_LATE, none);
 	is_int(facts.ending, ENDING_LOST, "the first loss counts");
-	ending_add_text(&events, ENDING_UNKILLABLE, NULL);
+	run_add_ending(&run, ENDING_UNKILLABLE, none);
 	is_int(facts.status, EXITCODE_LOST, "and stays");
 	is_int(last.status, EXITCODE_RESOURCE, "but all are emitted");
-	is_int(ending_finish(&events), EXITCODE_LOST, "the status of the run");
-	is_int(last.ending, ENDING_LOST, "with the reason that counts");
 }
 
 #define NOT_STARTED "; command not started"
@@ -734,6 +733,7 @@ test_not_started(void)
 	    .states = {&last},
 	    .count = 1,
 	    .facts = &facts};
+	struct run run = {.opts = &opts, .events = &events, .facts = &facts};
 
 	for (int reason = 0; reason < ENDING_COUNT; reason++) {
 		struct event event =
@@ -743,16 +743,16 @@ test_not_started(void)
 		ok(!ends_with_not_started(&event), "ending %d of no run",
 		    reason);
 		facts.started_at = 0;
-		ending_add(&events, (enum ending_reason)reason, event);
+		run_add_ending(&run, (enum ending_reason)reason, event);
 		ok(ends_with_not_started(&last) ==
 			(*event_rows[reason].message != '\0'),
 		    "ending %d before the job", reason);
 		facts.started_at = 1;
-		ending_add(&events, (enum ending_reason)reason, event);
+		run_add_ending(&run, (enum ending_reason)reason, event);
 		ok(!ends_with_not_started(&last), "ending %d of a job", reason);
 	}
 	check_long_name();
-	ending_add_unguarded(&events, 0);
+	run_add_unguarded(&run, 0);
 	ok(ends_with_not_started(&last), "a guard that started no job");
 }
 

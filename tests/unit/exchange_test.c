@@ -1,6 +1,4 @@
 /* What a server says, from the login on, and what comes of it. */
-#include "redis/exchange.h"
-
 #include "base/secret.h"
 #include "peers.h"
 #include "redis/handshake.h"

@@ -1,4 +1,4 @@
-#include "run/facts.h"
+#include "run/events.h"
 
 #include <string.h>
 
@@ -8,27 +8,35 @@ static const struct opts opts = {.keys = {{.name = "a"}, {.name = "b"}},
     .key_count = 2};
 
 static void
+emit(struct facts *facts, struct event event)
+{
+	const struct events events = {.facts = facts};
+
+	events_emit(&events, &event);
+}
+
+static void
 take(struct facts *facts, enum event_type type)
 {
-	facts_take(facts, &(struct event){.type = type});
+	emit(facts, (struct event){.type = type});
 }
 
 static void
 take_acquired(struct facts *facts, const char *name)
 {
-	facts_take(facts, &(struct event){.type = EVENT_ACQUIRED,
-			      .name = name,
-			      .token = "2f5c0e9a-9c4e-4e0a-8d3c-000000000000",
-			      .fence = "none",
-			      .server = "redis://h:6379"});
+	emit(facts, (struct event){.type = EVENT_ACQUIRED,
+			.name = name,
+			.token = "2f5c0e9a-9c4e-4e0a-8d3c-000000000000",
+			.fence = "none",
+			.server = "redis://h:6379"});
 }
 
 static void
 test_locks(void)
 {
-	struct facts facts;
+	struct facts_lock locks[2] = {{.token = ""}};
+	struct facts facts = {.opts = &opts, .locks = locks};
 
-	facts_init(&facts, &opts);
 	ok(facts_find(&facts, "c") == NULL, "no lock of the run");
 	ok(facts_find(&facts, NULL) == NULL, "all locks are none of them");
 	take_acquired(&facts, "b");
@@ -39,15 +47,14 @@ test_locks(void)
 	    "its server");
 	take_acquired(&facts, "c");
 	ok(true, "a lock that is not of the run is ignored");
-	facts_fini(&facts);
 }
 
 static void
 test_times(void)
 {
-	struct facts facts;
+	struct facts_lock locks[2] = {{.token = ""}};
+	struct facts facts = {.opts = &opts, .locks = locks};
 
-	facts_init(&facts, &opts);
 	is_int(facts_waited_ms(&facts), -1, "nothing is awaited");
 	is_int(facts_held_ms(&facts), -1, "nothing is held");
 	take(&facts, EVENT_BEGUN);
@@ -60,17 +67,16 @@ test_times(void)
 	take_acquired(&facts, "b");
 	is_int(facts.acquired_at, 3000, "the first one counts");
 	ok(facts_held_ms(&facts) > 0, "it holds");
-	facts_take(&facts,
-	    &(struct event){.type = EVENT_ENDING, .ending = ENDING_OVERRUN});
+	emit(&facts,
+	    (struct event){.type = EVENT_ENDING, .ending = ENDING_OVERRUN});
 	is_int(facts.freed_at, 0, "--max-run does not free it");
-	facts_take(&facts,
-	    &(struct event){.type = EVENT_ENDING, .ending = ENDING_LOST});
+	emit(&facts,
+	    (struct event){.type = EVENT_ENDING, .ending = ENDING_LOST});
 	ok(facts.freed_at > 0, "a loss does");
 	facts.freed_at = 7000;
 	take(&facts, EVENT_RELEASED);
 	take(&facts, EVENT_ENDED);
 	is_int(facts_held_ms(&facts), 4000, "until it was lost");
-	facts_fini(&facts);
 }
 
 static void
@@ -95,9 +101,9 @@ test_end_of_lock(void)
 static void
 test_never_acquired(void)
 {
-	struct facts facts;
+	struct facts_lock locks[2] = {{.token = ""}};
+	struct facts facts = {.opts = &opts, .locks = locks};
 
-	facts_init(&facts, &opts);
 	take(&facts, EVENT_BEGUN);
 	facts.begun_at = 1000;
 	take(&facts, EVENT_ENDED);
@@ -106,7 +112,6 @@ test_never_acquired(void)
 	is_int(facts_held_ms(&facts), -1, "never held");
 	facts.acquired_at = 1200;
 	is_int(facts_held_ms(&facts), 300, "held until it ended, if not freed");
-	facts_fini(&facts);
 }
 
 int

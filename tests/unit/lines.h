@@ -67,6 +67,34 @@ array(const char *lines)
 	return parse(wire);
 }
 
+/* What a decoder has made of it, as one line. */
+static char told[4096];
+
+__attribute__((format(printf, 1, 2))) static inline void
+tell(const char *format, ...)
+{
+	size_t length = strlen(told);
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(told + length, sizeof(told) - length, format, arguments);
+	va_end(arguments);
+}
+
+static inline void
+tell_text(const char *name, const char *text)
+{
+	if (text != NULL && *text != '\0')
+		tell(" %s=%s", name, text);
+}
+
+static inline void
+tell_number(const char *name, int64_t value)
+{
+	if (value != 0)
+		tell(" %s=%" PRId64, name, value);
+}
+
 /* For the name of a test: one line. */
 static inline const char *
 escaped(const char *lines)
@@ -75,7 +103,7 @@ escaped(const char *lines)
 
 	snprintf(text, sizeof(text), "%s", lines);
 	for (char *c = text; *c != '\0'; c++)
-		if (*c == '\n' || *c == '#')
+		if (*c == '\r' || *c == '\n' || *c == '#')
 			*c = ' ';
 	return text;
 }

@@ -3,19 +3,18 @@
 
 #include "tap.h"
 
-#define HELD(how)                                                        \
-	.left_ms = 19500, .listed = 1, .holders = (struct look_holder[]) \
-	{                                                                \
-		{                                                        \
-			.token = (char *)"t", .token_is_whole = true,    \
-			.command = (char *)"sh",                         \
-			.who = {.state = (how),                          \
-				.host = "web-1",                         \
-				.pid = "41",                             \
-				.user = "u",                             \
-				.held_ms = -1,                           \
-				.left_ms = 19500 }                       \
-		}                                                        \
+#define HELD(how)                                                              \
+	.left_ms = 19500, .listed = 1, .holders = (struct look_holder[])       \
+	{                                                                      \
+		{                                                              \
+			.token = "t", .token_is_whole = true, .command = "sh", \
+			.who = {.state = (how),                                \
+				.host = "web-1",                               \
+				.pid = "41",                                   \
+				.user = "u",                                   \
+				.held_ms = -1,                                 \
+				.left_ms = 19500 }                             \
+		}                                                              \
 	}
 #define ALONE(how) HELD(how), .kind = 'x', .count = 1
 

@@ -125,14 +125,14 @@ int
 main(void)
 {
 	struct opts opts = {.key_count = OPTS_KEYS_MAX, .lock.label = name};
-	struct facts facts;
+	struct facts_lock locks[OPTS_KEYS_MAX] = {{.token = ""}};
+	struct facts facts = {.opts = &opts, .locks = locks};
 	struct log_line json = {.facts = &facts, .json = true};
 	struct log_line text = {.facts = &facts};
 
 	memset(name, 1, sizeof(name) - 1);
 	for (size_t i = 0; i < OPTS_KEYS_MAX; i++)
 		opts.keys[i].name = name;
-	facts_init(&facts, &opts);
 	holder_self(&json.self);
 	text.self = json.self;
 	test_events(&text, &json);
@@ -141,6 +141,5 @@ main(void)
 	json.head = LOG_LINE_DATED;
 	test_all_locks(&json);
 	test_names(&json, &text);
-	facts_fini(&facts);
 	return tap_done();
 }

@@ -11,442 +11,300 @@
 	"1.5h or 1h30m)"
 #define ABOVE_0 "not a duration above 0 and up to 3653d"
 #define TRY "; try 'rlockrun --help'\n"
-#define TOO_LONG "the key is longer than 1024 bytes" TRY
-#define HELPER "a key can't contain ':rlk:' or ':rlkt:'" TRY
+#define TOO_LONG "the key is longer than 1024 bytes"
+#define HELPER "a key can't contain ':rlk:' or ':rlkt:'"
 #define TOKEN "--force-release or --hold"
 #define NO_DESCRIPTOR                                                      \
 	"no key given: a lock has a name, not a file descriptor (-k NAME " \
-	"COMMAND)" TRY
+	"COMMAND)"
 #define NO_PASSWORD                                                 \
 	"--password: not accepted here, where everyone can see it " \
-	"(--password-file FILE)" TRY
+	"(--password-file FILE)"
 #define UNKNOWN "unknown option"
 #define SCHEMES                                          \
 	"unknown scheme (redis://, rediss://, unix://, " \
 	"redis-sentinel:// or redis-cluster://)"
-#define NO_KEY "no key given (-k NAME)" TRY
+#define NO_KEY "no key given (-k NAME)"
 #define NO_SCHEME(url) "no scheme (did you mean redis://" url "?)"
+#define NO_JSON "--json needs an action that shows something, such as --status"
+#define TWICE "the same key is given twice: \"a\""
+#define NEWLINE "one of several keys can't contain a newline"
+#define EMPTY_KEY "the key is empty"
+#define NO_COMMAND "no command given"
+#define ALONE "-h cannot be combined with other letters"
+#define NO_TTL "': not a duration from 1s to 365d"
+#define N_AND_W "-w and -n exclude each other"
+#define NO_WAIT " is about waiters, and -n does not wait"
+#define NO_EVENT(name) "no such event (did you mean " name "=?)"
+#define NO_EVENT_OR_COMMAND "': no such event, and no command"
+#define SINGLE " needs a single server"
+#define EXCLUSIVE SINGLE ": several servers keep exclusive locks"
+#define NO_QUEUE SINGLE ": several servers keep no queue"
+#define TLS " needs a server with TLS (rediss://)"
+#define BOTH(one, other) one " and " other " exclude each other"
+#define WANTED(action) "no key given (did you mean --" action "?)"
 #define MEANT(name) " (did you mean --" name "?)"
-#define SWITCH "': neither yes nor no\n"
+#define SWITCH "': neither yes nor no"
 
-/* Status 64 comes with the example of an option, unless that has none. */
-static const struct bad_case {
-	const char *args[MAX], *env[MAX];
-	int status;
-	const char *message;
+/* Words as a shell reads them; what begins with R is a variable. The message
+ * ends with the example of an option, unless that has none, and with a hint. */
+static const struct bad_line {
+	const char *line, *message;
 	enum option_id example;
-} bad[] = {
-    {{NULL}, {NULL}, 64, "no key given (-k NAME)" TRY, OPT_KEY},
-    {{"ls"}, {NULL}, 64, "no key given (-k NAME)" TRY, OPT_KEY},
-    {{"ls", "-l"}, {NULL}, 64, "no key given (-k NAME)" TRY, OPT_KEY},
-    {{""}, {NULL}, 64, "no key given (-k NAME)" TRY, OPT_KEY},
-    {{"9", "ls"}, {NULL}, 64, "no key given (-k NAME)" TRY, OPT_KEY},
-    {{"9"}, {NULL}, 64, NO_DESCRIPTOR, OPT_KEY},
-    {{"-n", "200"}, {NULL}, 64, NO_DESCRIPTOR, OPT_KEY},
-    {{"-k"}, {NULL}, 64, "-k needs an argument" TRY, OPT_KEY},
-    {{"-k", "a", "--ttl"}, {NULL}, 64, "--ttl needs an argument" TRY, OPT_TTL},
-    {{"-k", "a", "-c"}, {NULL}, 64, "-c needs an argument" TRY, OPT_COMMAND},
-    {{"--ttl"}, {NULL}, 64, "--ttl needs an argument" TRY, OPT_TTL},
-    {{"-k", "", "ls"}, {NULL}, 64, "the key is empty" TRY, OPT_KEY},
-    {{"--key=", "ls"}, {NULL}, 64, "the key is empty" TRY, OPT_KEY},
-    {{"-k", "a", "-k", "", "ls"}, {NULL}, 64, "the key is empty" TRY, OPT_KEY},
-    {{"-k", "", "ls"}, {"RLOCKRUN_PREFIX=p"}, 64, "the key is empty" TRY,
-	OPT_KEY},
-    {{"-k", KEY_1024 "a", "ls"}, {NULL}, 64, TOO_LONG, OPT_KEY},
-    {{"-k", KEY_1024, "ls"}, {"RLOCKRUN_PREFIX=a"}, 64, TOO_LONG, OPT_KEY},
-    {{"--prefix", "a", "-k", KEY_1024, "ls"}, {NULL}, 64, TOO_LONG, OPT_KEY},
-    {{"-k", "a", "-k", KEY_1024 "a", "ls"}, {NULL}, 64, TOO_LONG, OPT_KEY},
-    {{"-k", "a:rlk:b", "ls"}, {NULL}, 64, HELPER, OPT_KEY},
-    {{"-k", "{a}:rlk:f", "ls"}, {NULL}, 64, HELPER, OPT_KEY},
-    {{"--prefix", "a:rlk", "-k", ":", "ls"}, {NULL}, 64, HELPER, OPT_KEY},
-    {{"-k", "a:rlkt:b", "ls"}, {NULL}, 64, HELPER, OPT_KEY},
-    {{"-k", "lk:b", "ls"}, {"RLOCKRUN_PREFIX=a:r"}, 64, HELPER, OPT_KEY},
-    {{"-k", "a", "-k", "b", "-k", "a", "ls"}, {NULL}, 64,
-	"the same key is given twice: \"a\"" TRY, OPT_KEY},
-    {{"--key", "a", "--key", "b", "-k", "a", "ls"}, {NULL}, 64,
-	"the same key is given twice: \"a\"" TRY, OPT_KEY},
-    {{"-k", "b\nc", "-k", "a", "ls"}, {NULL}, 64,
-	"one of several keys can't contain a newline" TRY, OPT_KEY},
-    {{"-k", "a", "--key=", "ls"}, {NULL}, 64, "the key is empty" TRY, OPT_KEY},
-    {{"-k", "a", "-k", "b\nc", "ls"}, {NULL}, 64,
-	"one of several keys can't contain a newline" TRY, OPT_KEY},
-    {{"-k", "a"}, {NULL}, 64, "no command given" TRY, OPT_COMMAND},
-    {{"--status"}, {NULL}, 64, "no key given (-k NAME)" TRY, OPT_STATUS},
-    {{"--status", "-k", "a", "ls"}, {NULL}, 64, "--status takes no command" TRY,
-	OPT_STATUS},
-    {{"--status", "--list"}, {NULL}, 64,
-	"--status and --list exclude each other" TRY, OPT_STATUS},
-    {{"--list", "a", "-k", "b"}, {NULL}, 64, "--list takes a GLOB, not -k" TRY,
+} bad_lines[] = {
+    {"", NO_KEY, OPT_KEY},
+    {"ls", NO_KEY, OPT_KEY},
+    {"ls -l", NO_KEY, OPT_KEY},
+    {"''", NO_KEY, OPT_KEY},
+    {"9 ls", NO_KEY, OPT_KEY},
+    {"9", NO_DESCRIPTOR, OPT_KEY},
+    {"-n 200", NO_DESCRIPTOR, OPT_KEY},
+    {"-k", "-k needs an argument", OPT_KEY},
+    {"-k a --ttl", "--ttl needs an argument", OPT_TTL},
+    {"-k a -c", "-c needs an argument", OPT_COMMAND},
+    {"--ttl", "--ttl needs an argument", OPT_TTL},
+    {"-k '' ls", EMPTY_KEY, OPT_KEY},
+    {"--key= ls", EMPTY_KEY, OPT_KEY},
+    {"RLOCKRUN_PREFIX=p -k '' ls", EMPTY_KEY, OPT_KEY},
+    {"-k " KEY_1024 "a ls", TOO_LONG, OPT_KEY},
+    {"RLOCKRUN_PREFIX=a -k " KEY_1024 " ls", TOO_LONG, OPT_KEY},
+    {"--prefix a -k " KEY_1024 " ls", TOO_LONG, OPT_KEY},
+    {"-k a:rlk:b ls", HELPER, OPT_KEY},
+    {"-k '{a}:rlk:f' ls", HELPER, OPT_KEY},
+    {"--prefix a:rlk -k : ls", HELPER, OPT_KEY},
+    {"-k a:rlkt:b ls", HELPER, OPT_KEY},
+    {"RLOCKRUN_PREFIX=a:r -k lk:b ls", HELPER, OPT_KEY},
+    {"--key a --key b -k a ls", TWICE, OPT_KEY},
+    {"-k 'b\nc' -k a ls", NEWLINE, OPT_KEY},
+    {"-k a", NO_COMMAND, OPT_COMMAND},
+    {"--status", NO_KEY, OPT_STATUS},
+    {"--status -k a ls", "--status takes no command", OPT_STATUS},
+    {"--status --list", BOTH("--status", "--list"), OPT_STATUS},
+    {"--list a -k b", "--list takes a GLOB, not -k", OPT_LIST},
+    {"--list -k a", "--list takes a GLOB, not -k", OPT_LIST},
+    {"--list -c ls", "--list takes no command", OPT_LIST},
+    {"--list -k a --force-release", BOTH("--list", "--force-release"),
 	OPT_LIST},
-    {{"--list", "-k", "a"}, {NULL}, 64, "--list takes a GLOB, not -k" TRY,
-	OPT_LIST},
-    {{"--list", "-c", "ls"}, {NULL}, 64, "--list takes no command" TRY,
-	OPT_LIST},
-    {{"--list", "-k", "a", "--force-release"}, {NULL}, 64,
-	"--list and --force-release exclude each other" TRY, OPT_LIST},
-    {{"--list", "a*", "--nope"}, {NULL}, 64, UNKNOWN " --nope" TRY, OPT_KEY},
-    {{"--status=yes", "-k", "a"}, {NULL}, 64, "--status takes no argument" TRY,
-	OPT_STATUS},
-    {{"--status", "-k", "a", "-k", "b"}, {NULL}, 64,
-	"--status takes one key" TRY, OPT_STATUS},
-    {{"--force-release", "--yes", "-k", "a", "-k", "b"}, {NULL}, 64,
-	"--force-release takes one key" TRY, OPT_FORCE_RELEASE},
-    {{"--force-release", "-k", "a"}, {NULL}, 64,
-	"--force-release needs --token or --yes if it cannot ask on a "
-	"terminal" TRY,
+    {"--list 'a*' --nope", UNKNOWN " --nope", OPT_KEY},
+    {"--status=yes -k a", "--status takes no argument", OPT_STATUS},
+    {"--status -k a -k b", "--status takes one key", OPT_STATUS},
+    {"--force-release --yes -k a -k b", "--force-release takes one key",
 	OPT_FORCE_RELEASE},
-    {{"--force-release", "-k", "a", "--token"}, {NULL}, 64,
-	"--token needs an argument" TRY, OPT_TOKEN},
-    {{"--yes", "--status", "-k", "a"}, {NULL}, 64,
-	"--yes needs --force-release" TRY, OPT_FORCE_RELEASE},
-    {{"--token", "x", "--list"}, {NULL}, 64, "--token needs " TOKEN TRY,
-	OPT_TOKEN},
-    {{"--token", "x", "-k", "a", "ls"}, {NULL}, 64, "--token needs " TOKEN TRY,
-	OPT_TOKEN},
-    {{"--older-than", "5", "--status", "-k", "a"}, {NULL}, 64,
-	"--older-than needs --list" TRY, OPT_OLDER_THAN},
-    {{"--older-than", "5", "-k", "a", "ls"}, {NULL}, 64,
-	"--older-than needs --list" TRY, OPT_OLDER_THAN},
-    {{"--json", "--force-release", "--yes", "-k", "a"}, {NULL}, 64,
-	"--json needs an action that shows something, such as --status" TRY,
-	OPT_JSON},
-    {{"--yes", "-k", "a", "ls"}, {NULL}, 64, "--yes needs --force-release" TRY,
+    {"--force-release -k a",
+	"--force-release needs --token or --yes if it cannot ask on a terminal",
 	OPT_FORCE_RELEASE},
-    {{"--json", "-k", "a", "ls"}, {NULL}, 64,
-	"--json needs an action that shows something, such as --status" TRY,
-	OPT_JSON},
-    {{"-k", "a", "--"}, {NULL}, 64, "no command given" TRY, OPT_COMMAND},
-    {{"-k", "a", ""}, {NULL}, 64, "the command is empty" TRY, OPT_COMMAND},
-    {{"-k", "a", "-c", ""}, {NULL}, 64, "the command is empty" TRY,
-	OPT_COMMAND},
-    {{"-k", "a", "-c", "x", "y"}, {NULL}, 64,
-	"-c takes no further arguments" TRY, OPT_COMMAND},
-    {{"-k", "a", "-c", "x", "-c", "y"}, {NULL}, 64, "-c can be given once" TRY,
-	OPT_COMMAND},
-    {{"-k", "a", "--once-id", "", "ls"}, {NULL}, 64,
-	"--once-id '': not a text of 1 to 256 bytes" TRY, OPT_ONCE_ID},
-    {{"-k", "a", "--once-id", "b", "-s", "ls"}, {NULL}, 64,
-	"--once-id needs an exclusive lock" TRY, OPT_ONCE_ID},
-    {{"-k", "a", "-k", "b", "--once-id", "c", "ls"}, {NULL}, 64,
-	"--once-id takes one key (-k)" TRY, OPT_ONCE_ID},
-    {{"-k", "a", "--once-id", "b", "--keep-history", "0", "ls"}, {NULL}, 64,
-	"--once-id needs the history (--keep-history is 0)" TRY, OPT_ONCE_ID},
-    {{"-k", "a", "--expect", "1d", "-p", "2", "ls"}, {NULL}, 64,
-	"--expect needs an exclusive lock" TRY, OPT_EXPECT},
-    {{"-k", "a", "--expect", "1d", "--keep-history", "0", "ls"}, {NULL}, 64,
-	"--expect needs the history (--keep-history is 0)" TRY, OPT_EXPECT},
-    {{"-k", "a", "--expect", "-1", "ls"}, {NULL}, 64,
-	"--expect '-1': not a duration (a number with ms, s, min, h or d, "
-	"such as 90, 1.5h or 1h30m)" TRY,
-	OPT_EXPECT},
-    {{"--check", "-r", "redis://a", "-r", "redis://b"}, {NULL}, 64,
-	"--check needs a single server: several servers keep no history" TRY,
+    {"--force-release -k a --token", "--token needs an argument", OPT_TOKEN},
+    {"--yes --status -k a", "--yes needs --force-release", OPT_FORCE_RELEASE},
+    {"--token x --list", "--token needs " TOKEN, OPT_TOKEN},
+    {"--token x -k a ls", "--token needs " TOKEN, OPT_TOKEN},
+    {"--older-than 5 --status -k a", "--older-than needs --list",
+	OPT_OLDER_THAN},
+    {"--older-than 5 -k a ls", "--older-than needs --list", OPT_OLDER_THAN},
+    {"--json --force-release --yes -k a", NO_JSON, OPT_JSON},
+    {"--yes -k a ls", "--yes needs --force-release", OPT_FORCE_RELEASE},
+    {"--json -k a ls", NO_JSON, OPT_JSON},
+    {"-k a --", NO_COMMAND, OPT_COMMAND},
+    {"-k a ''", "the command is empty", OPT_COMMAND},
+    {"-k a -c ''", "the command is empty", OPT_COMMAND},
+    {"-k a -c x y", "-c takes no further arguments", OPT_COMMAND},
+    {"-k a -c x -c y", "-c can be given once", OPT_COMMAND},
+    {"--check -r redis://a -r redis://b",
+	"--check needs a single server: several servers keep no history",
 	OPT_REDIS},
-    {{"--resume", "a", "-r", "redis://a", "-r", "redis://b"}, {NULL}, 64,
-	"--resume needs a single server" TRY, OPT_REDIS},
-    {{"--hold", "1h", "-k", "a", "-r", "redis://a", "-r", "redis://b"}, {NULL},
-	64, "--hold needs a single server" TRY, OPT_REDIS},
-    {{"-k", "a", "--once-per", "1d", "-s", "ls"}, {NULL}, 64,
-	"--once-per needs an exclusive lock" TRY, OPT_ONCE_PER},
-    {{"-k", "a", "--tls-key", "x", "ls"}, {NULL}, 64,
-	"--tls-key needs a server with TLS (rediss://)" TRY, OPT_TLS_KEY},
-    {{"--cron", "--status", "-k", "a"}, {NULL}, 64,
-	"--cron needs a command" TRY, OPT_CRON},
-    {{"--list", "--all", "-q"}, {NULL}, 64,
-	"--quiet and --all exclude each other" TRY, OPT_QUIET},
-    {{"--list", "--all", "--older-than", "1h"}, {NULL}, 64,
-	"--older-than and --all exclude each other" TRY, OPT_OLDER_THAN},
-    {{"--list", "--failed", "--watch"}, {NULL}, 64,
-	"--watch and --failed exclude each other" TRY, OPT_WATCH},
-    {{"--check", "--list"}, {NULL}, 64,
-	"--check and --list exclude each other" TRY, OPT_CHECK},
-    {{"--hold", "1m", "-k", "a", "--json"}, {NULL}, 64,
-	"--json needs an action that shows something, such as --status" TRY,
-	OPT_JSON},
-    {{"-k", "a", "--hold", "1m", "--once-id", "b"}, {NULL}, 64,
-	"--once-id and --hold exclude each other" TRY, OPT_ONCE_ID},
-    {{"-k", "a", "ls"}, {"RLOCKRUN_ONCE_ID=b", "RLOCKRUN_SHARED=1"}, 78,
-	"--once-id needs an exclusive lock", OPT_HELP},
-    {{"-k", "a", "--hook", "fail=/opt/alert", "ls"}, {NULL}, 64,
-	"--hook 'fail=/opt/alert': no such event (did you mean failed=?)" TRY,
-	OPT_HOOK},
-    {{"-k", "a", "--hook", "relaesed=mail -s ok ops", "ls"}, {NULL}, 64,
-	"--hook 'relaesed=mail -s ok ops': no such event (did you mean "
-	"released=?)" TRY,
-	OPT_HOOK},
-    {{"-k", "a", "--hook", "Lots=x", "ls"}, {NULL}, 64,
-	"--hook 'Lots=x': no such event (did you mean lost=?)" TRY, OPT_HOOK},
-    {{"-k", "a", "--hook", "lost,faild=/a b", "ls"}, {NULL}, 64,
-	"--hook 'lost,faild=/a b': no such event (did you mean failed=?)" TRY,
-	OPT_HOOK},
-    {{"-k", "a", "--hook", "lost,x=a", "ls"}, {NULL}, 64,
-	"--hook 'lost,x=a': no such event, and no command" TRY, OPT_HOOK},
-    {{"-k", "a", "--hook", "lost,=a", "ls"}, {NULL}, 64,
-	"--hook 'lost,=a': no such event, and no command" TRY, OPT_HOOK},
-    {{"-k", "a", "--hook", "x=1", "ls"}, {NULL}, 64,
-	"--hook 'x=1': no such event, and no command" TRY, OPT_HOOK},
-    {{"-k", "a", "ls"}, {"RLOCKRUN_HOOK=lost=/a\nfail=/b"}, 78,
-	"RLOCKRUN_HOOK 'lost=/a\\nfail=/b': no such event (did you mean "
-	"failed=?)\n",
-	OPT_HELP},
-    {{"-k", "a", "--hook", "lost=", "ls"}, {NULL}, 64,
-	"--hook 'lost=': a hook without a command" TRY, OPT_HOOK},
-    {{"-k", "a", "ls"}, {"RLOCKRUN_HOOK=lost="}, 78,
-	"RLOCKRUN_HOOK 'lost=': a hook without a command", OPT_HELP},
-    {{"-k", "a", "-t", "0", "ls"}, {NULL}, 64,
-	"-t '0': not a duration from 1s to 365d" TRY, OPT_TTL},
-    {{"-k", "a", "-t", "999ms", "ls"}, {NULL}, 64,
-	"-t '999ms': not a duration from 1s to 365d" TRY, OPT_TTL},
-    {{"-k", "a", "--ttl=366d", "ls"}, {NULL}, 64,
-	"--ttl '366d': not a duration from 1s to 365d" TRY, OPT_TTL},
-    {{"-k", "a", "-t", "30x", "ls"}, {NULL}, 64, "-t '30x': " NO_DURATION TRY,
-	OPT_TTL},
-    {{"-k", "a", "-t", "1e9", "ls"}, {NULL}, 64, "-t '1e9': " NO_DURATION TRY,
-	OPT_TTL},
-    {{"-k", "a", "-t", "", "ls"}, {NULL}, 64, "-t '': " NO_DURATION TRY,
-	OPT_TTL},
-    {{"-k", "a", "-t", "\033", "ls"}, {NULL}, 64,
-	"-t '\\x1b': " NO_DURATION TRY, OPT_TTL},
-    {{"-k", "a", "ls"}, {"RLOCKRUN_TTL=30x"}, 78,
-	"RLOCKRUN_TTL '30x': " NO_DURATION "\n", OPT_HELP},
-    {{"-k", "a", "-w", "-1", "ls"}, {NULL}, 64, "-w '-1': " NO_DURATION TRY,
-	OPT_WAIT},
-    {{"-k", "a", "--timeout", "x", "ls"}, {NULL}, 64,
-	"--wait 'x': " NO_DURATION TRY, OPT_WAIT},
-    {{"-k", "a", "-n", "-w", "5", "ls"}, {NULL}, 64,
-	"-w and -n exclude each other" TRY, OPT_WAIT},
-    {{"-k", "a", "-w", "5", "-n", "ls"}, {"RLOCKRUN_WAIT=0"}, 64,
-	"-w and -n exclude each other" TRY, OPT_WAIT},
-    {{"-k", "a", "--wait", "5", "--nb", "ls"}, {NULL}, 64,
-	"-w and -n exclude each other" TRY, OPT_WAIT},
-    {{"-k", "a", "ls"}, {"RLOCKRUN_NONBLOCK=1", "RLOCKRUN_WAIT=5"}, 78,
-	"RLOCKRUN_WAIT and RLOCKRUN_NONBLOCK exclude each other\n", OPT_HELP},
-    {{"-k", "a", "-E", "300", "ls"}, {NULL}, 64,
-	"-E '300': not a number from 0 to 255" TRY, OPT_CONFLICT_EXIT_CODE},
-    {{"-k", "a", "-E", "-1", "ls"}, {NULL}, 64,
-	"-E '-1': not a number from 0 to 255" TRY, OPT_CONFLICT_EXIT_CODE},
-    {{"-k", "a", "ls"}, {"RLOCKRUN_CONFLICT_EXIT_CODE=256"}, 78,
-	"RLOCKRUN_CONFLICT_EXIT_CODE '256': not a number from 0 to 255\n",
-	OPT_HELP},
-    {{"-k", "a", "ls"}, {"RLOCKRUN_QUIET=2"}, 78, "RLOCKRUN_QUIET '2" SWITCH,
-	OPT_HELP},
-    {{"-k", "a", "ls"}, {"RLOCKRUN_VERBOSE=YES"}, 78,
-	"RLOCKRUN_VERBOSE 'YES" SWITCH, OPT_HELP},
-    {{"-k", "a", "--on-lost", "die", "ls"}, {NULL}, 64,
-	"--on-lost 'die': neither stop nor warn" TRY, OPT_ON_LOST},
-    {{"-k", "a", "--on-lost", "stop|warn", "ls"}, {NULL}, 64,
-	"--on-lost 'stop|warn': neither stop nor warn" TRY, OPT_ON_LOST},
-    {{"-k", "a", "--on-lost", "sto", "ls"}, {NULL}, 64,
-	"--on-lost 'sto': neither stop nor warn" TRY, OPT_ON_LOST},
-    {{"-k", "a", "ls"}, {"RLOCKRUN_ON_UNAVAILABLE=x"}, 78,
-	"RLOCKRUN_ON_UNAVAILABLE 'x': neither fail, run nor skip\n", OPT_HELP},
-    {{"-k", "a", "--kill-after", "x", "ls"}, {NULL}, 64,
-	"--kill-after 'x': " NO_DURATION TRY, OPT_KILL_AFTER},
-    {{"-k", "a", "--server-timeout", "0", "ls"}, {NULL}, 64,
-	"--server-timeout '0': not a duration above 0 and up to 3653d" TRY,
-	OPT_SERVER_TIMEOUT},
-    {{"-k", "a", "--max-run", "0", "ls"}, {NULL}, 64,
-	"--max-run '0': not a duration above 0 and up to 3653d" TRY,
-	OPT_MAX_RUN},
-    {{"-k", "a", "-r", "redis://h", "-r", "redis://x:y@h:6379", "ls"}, {NULL},
-	64, "the same server is given twice: redis://h:6379" TRY, OPT_REDIS},
-    {{"-k", "a", "ls"}, {"RLOCKRUN_REDIS=redis://h redis://h"}, 78,
-	"the same server is given twice: redis://h:6379\n", OPT_HELP},
-    {{"-k", "a", "-r", "redis://h redis://i", "ls"}, {NULL}, 64,
-	"-r: one server per -r (-r URL -r URL)" TRY, OPT_REDIS},
-    {{"-k", "a", "-s", "-r", "redis://h", "-r", "redis://i", "ls"}, {NULL}, 64,
-	"--shared needs a single server: several servers keep exclusive "
-	"locks" TRY,
-	OPT_SHARED},
-    {{"-k", "a", "-p", "2", "ls"}, {"RLOCKRUN_REDIS=redis://h redis://i"}, 64,
-	"--permits needs a single server: several servers keep exclusive "
-	"locks" TRY,
-	OPT_PERMITS},
-    {{"-k", "a", "ls"},
-	{"RLOCKRUN_SHARED=1", "RLOCKRUN_REDIS=redis://h redis://i"}, 78,
-	"--shared needs a single server: several servers keep exclusive "
-	"locks\n",
-	OPT_HELP},
-    {{"-k", "a", "-k", "b", "-rredis://h", "-rredis://i", "ls"}, {NULL}, 64,
-	"several servers hold one lock, not several (-k)" TRY, OPT_KEY},
-    {{"-k", "a", "--max-waiters=1", "-rredis://h", "-rredis://i", "ls"}, {NULL},
-	64,
-	"--max-waiters needs a single server: several servers keep no "
-	"queue" TRY,
-	OPT_MAX_WAITERS},
-    {{"-k", "a", "--newest", "-n", "ls"}, {NULL}, 64,
-	"--newest is about waiters, and -n does not wait" TRY, OPT_NEWEST},
-    {{"-k", "a", "--newest", "-w0", "ls"}, {NULL}, 64,
-	"--newest is about waiters, and -n does not wait" TRY, OPT_NEWEST},
-    {{"-k", "a", "-n", "ls"}, {"RLOCKRUN_NEWEST=yes"}, 78,
-	"--newest is about waiters, and -n does not wait\n", OPT_HELP},
-    {{"-k", "a", "--newest", "-s", "ls"}, {NULL}, 64,
-	"--newest needs an exclusive lock" TRY, OPT_NEWEST},
-    {{"-k", "a", "--newest", "-k", "b", "ls"}, {NULL}, 64,
-	"--newest takes one key (-k)" TRY, OPT_NEWEST},
-    {{"-k", "a", "--newest", "-rredis://h", "-rredis://i", "ls"}, {NULL}, 64,
-	"--newest needs a single server: several servers keep no queue" TRY,
-	OPT_NEWEST},
-    {{"-k", "a", "--replace", "-n", "ls"}, {NULL}, 64,
-	"--replace is about waiters, and -n does not wait" TRY, OPT_REPLACE},
-    {{"-k", "a", "--replaceable", "-p2", "ls"}, {NULL}, 64,
-	"--replaceable needs an exclusive lock" TRY, OPT_REPLACEABLE},
-    {{"-k", "a", "--replaceable", "--min-hold=1", "ls"}, {NULL}, 64,
-	"--replaceable and --min-hold exclude each other" TRY, OPT_REPLACEABLE},
-    {{"-k", "a", "--replaceable", "--hold=1"}, {NULL}, 64,
-	"--replaceable and --hold exclude each other" TRY, OPT_REPLACEABLE},
-    {{"-k", "a", "--min-uptime", "-1", "ls"}, {NULL}, 64,
-	"--min-uptime '-1': " NO_DURATION TRY, OPT_MIN_UPTIME},
-    {{"-k", "a", "-r", "redis://:pw@h:70000", "ls"}, {NULL}, 64,
-	"-r: port must be 1 to 65535" TRY, OPT_REDIS},
-    {{"-k", "a", "--redis=redis://", "ls"}, {NULL}, 64, "--redis: no host" TRY,
-	OPT_REDIS},
-    {{"-k", "a", "-r", "", "ls"}, {NULL}, 64, "-r: no URL" TRY, OPT_REDIS},
-    {{"-k", "a", "-r", "h\n", "ls"}, {NULL}, 64, "-r: " SCHEMES TRY, OPT_REDIS},
-    {{"-k", "a", "-r", "redis://h%", "ls"}, {NULL}, 64,
-	"-r: bad character in the host name" TRY, OPT_REDIS},
-    {{"-k", "a", "-r", "redis://:%@h", "ls"}, {NULL}, 64,
-	"-r: bad percent-escape" TRY, OPT_REDIS},
-    {{"-k", "a", "ls"}, {"RLOCKRUN_REDIS=http://:pw@h"}, 78,
-	"RLOCKRUN_REDIS: " SCHEMES "\n", OPT_HELP},
-    {{"-k", "a", "ls"}, {"RLOCKRUN_REDIS= "}, 78, "RLOCKRUN_REDIS: no URL\n",
-	OPT_HELP},
-    {{"-k", "a", "ls"}, {"RLOCKRUN_REDIS=redis://a http://b"}, 78,
-	"RLOCKRUN_REDIS: " SCHEMES "\n", OPT_HELP},
-    {{"-k", "a", "ls"}, {"REDIS_URL=redis://a redis://b"}, 78,
-	"REDIS_URL: one server per -r (-r URL -r URL)\n", OPT_HELP},
-    {{"-k", "a", "ls"}, {"REDIS_URL=rediss://:pw@h?x"}, 78,
-	"REDIS_URL: only unix:// takes a query (?db=N), and no URL takes "
-	"a fragment\n",
-	OPT_HELP},
-    {{"-k", "a", "--tls-ca", "f", "ls"}, {NULL}, 64,
-	"--tls-ca needs a server with TLS (rediss://)" TRY, OPT_TLS_CA},
-    {{"-k", "a", "-r", "unix:///s", "--tls-cert", "f", "ls"}, {NULL}, 64,
-	"--tls-cert needs a server with TLS (rediss://)" TRY, OPT_TLS_CERT},
-    {{"-k", "a", "-r", "rediss://h", "--tls-key", "f", "ls"}, {NULL}, 64,
-	"a key without its certificate (--tls-cert)" TRY, OPT_TLS_KEY},
-    {{"-k", "a", "-r", "rediss://h", "ls"}, {"RLOCKRUN_TLS_KEY=f"}, 78,
-	"a key without its certificate (--tls-cert)\n", OPT_HELP},
-    {{"-k", "a", "ls"},
-	{"RLOCKRUN_PASSWORD=p", "RLOCKRUN_PASSWORD_FILE=/nonexistent"}, 78,
-	"RLOCKRUN_PASSWORD and RLOCKRUN_PASSWORD_FILE exclude each other\n",
-	OPT_HELP},
-    {{"-k", "a", "ls"}, {"RLOCKRUN_PASSWORD=\r\n"}, 78,
-	"RLOCKRUN_PASSWORD: empty\n", OPT_HELP},
-    {{"-k", "a", "ls"}, {"REDIS_URL=redis://h redis://i"}, 78,
-	"REDIS_URL: one server per -r (-r URL -r URL)\n", OPT_HELP},
-    {{"-z"}, {NULL}, 64, "unknown option -z" TRY, OPT_KEY},
-    {{"-z", "-k", "a", "ls"}, {NULL}, 64, "unknown option -z" TRY, OPT_KEY},
-    {{"-nz", "-k", "a", "ls"}, {NULL}, 64, "unknown option -z" TRY, OPT_KEY},
-    {{"-k", "a", "-q5", "ls"}, {NULL}, 64, "unknown option -5" TRY, OPT_KEY},
-    {{"--nope=redis://:pw@h"}, {NULL}, 64, UNKNOWN " --nope" TRY, OPT_KEY},
-    {{"--nope", "-k", "a", "ls"}, {NULL}, 64, UNKNOWN " --nope" TRY, OPT_KEY},
-    {{"--tll", "5", "ls"}, {NULL}, 64, UNKNOWN " --tll" MEANT("ttl") TRY,
-	OPT_TTL},
-    {{"--tll=5"}, {NULL}, 64, UNKNOWN " --tll" MEANT("ttl") TRY, OPT_TTL},
-    {{"--staus"}, {NULL}, 64, UNKNOWN " --staus" MEANT("status") TRY,
-	OPT_STATUS},
-    {{"--nonblok"}, {NULL}, 64, UNKNOWN " --nonblok" MEANT("nonblock") TRY,
-	OPT_NONBLOCK},
-    {{"--max_run", "5"}, {NULL}, 64, UNKNOWN " --max_run" MEANT("max-run") TRY,
-	OPT_MAX_RUN},
-    {{"--forec-realease"}, {NULL}, 64,
-	UNKNOWN " --forec-realease" MEANT("force-release") TRY,
+    {"--resume a -r redis://a -r redis://b", "--resume" SINGLE, OPT_REDIS},
+    {"--hold 1h -k a -r redis://a -r redis://b", "--hold" SINGLE, OPT_REDIS},
+    {"--cron --status -k a", "--cron needs a command", OPT_CRON},
+    {"--list --all -q", BOTH("--quiet", "--all"), OPT_QUIET},
+    {"--list --all --older-than 1h", BOTH("--older-than", "--all"),
+	OPT_OLDER_THAN},
+    {"--list --failed --watch", BOTH("--watch", "--failed"), OPT_WATCH},
+    {"--check --list", BOTH("--check", "--list"), OPT_CHECK},
+    {"--hold 1m -k a --json", NO_JSON, OPT_JSON},
+    {"-k a --hold 1m --once-id b", BOTH("--once-id", "--hold"), OPT_ONCE_ID},
+    {"-k a --replaceable --hold=1", BOTH("--replaceable", "--hold"),
+	OPT_REPLACEABLE},
+    {"-z", UNKNOWN " -z", OPT_KEY},
+    {"-z -k a ls", UNKNOWN " -z", OPT_KEY},
+    {"-nz -k a ls", UNKNOWN " -z", OPT_KEY},
+    {"--nope=redis://:pw@h", UNKNOWN " --nope", OPT_KEY},
+    {"--nope -k a ls", UNKNOWN " --nope", OPT_KEY},
+    {"--tll 5 ls", UNKNOWN " --tll" MEANT("ttl"), OPT_TTL},
+    {"--tll=5", UNKNOWN " --tll" MEANT("ttl"), OPT_TTL},
+    {"--staus", UNKNOWN " --staus" MEANT("status"), OPT_STATUS},
+    {"--nonblok", UNKNOWN " --nonblok" MEANT("nonblock"), OPT_NONBLOCK},
+    {"--max_run 5", UNKNOWN " --max_run" MEANT("max-run"), OPT_MAX_RUN},
+    {"--forec-realease", UNKNOWN " --forec-realease" MEANT("force-release"),
 	OPT_FORCE_RELEASE},
-    {{"--foobar"}, {NULL}, 64, UNKNOWN " --foobar" TRY, OPT_KEY},
-    {{"--dump-option5"}, {NULL}, 64, UNKNOWN " --dump-option5" TRY, OPT_KEY},
-    {{"--"}, {NULL}, 64, "no key given (-k NAME)" TRY, OPT_KEY},
-    {{"--on"}, {NULL}, 64,
+    {"--foobar", UNKNOWN " --foobar", OPT_KEY},
+    {"--dump-option5", UNKNOWN " --dump-option5", OPT_KEY},
+    {"--", NO_KEY, OPT_KEY},
+    {"--on",
 	"ambiguous option --on (--once-per, --once-id, --on-lost, "
-	"--on-unavailable)" TRY,
+	"--on-unavailable)",
 	OPT_ONCE_PER},
-    {{"--no", "-k", "a", "ls"}, {NULL}, 64,
-	UNKNOWN " --no" MEANT("nonblock") TRY, OPT_NONBLOCK},
-    {{"--n"}, {NULL}, 64, "ambiguous option --n (--nonblock, --newest)" TRY,
-	OPT_NONBLOCK},
-    {{"--=pw"}, {NULL}, 64, UNKNOWN " --" TRY, OPT_KEY},
-    {{"--tls-c=pw"}, {NULL}, 64,
-	"ambiguous option --tls-c (--tls-ca, --tls-cert)" TRY, OPT_TLS_CA},
-    {{"list"}, {NULL}, 64, "no key given (did you mean --list?)" TRY, OPT_LIST},
-    {{"status", "-k", "a"}, {NULL}, 64,
-	"no key given (did you mean --status?)" TRY, OPT_STATUS},
-    {{"pause", "a*"}, {NULL}, 64, "no key given (did you mean --pause?)" TRY,
-	OPT_PAUSE},
-    {{"help"}, {NULL}, 64, "no key given (did you mean --help?)" TRY, OPT_HELP},
-    {{"unlock", "-k", "a"}, {NULL}, 64,
-	"no key given (did you mean --force-release?)" TRY, OPT_FORCE_RELEASE},
-    {{"info"}, {NULL}, 64, "no key given (did you mean --status?)" TRY,
-	OPT_STATUS},
-    {{"dump-options"}, {NULL}, 64, NO_KEY, OPT_KEY},
-    {{"lists"}, {NULL}, 64, NO_KEY, OPT_KEY},
-    {{"--status", "list"}, {NULL}, 64, NO_KEY, OPT_STATUS},
-    {{"run", "-k", "a", "ls"}, {NULL}, 64,
-	"no key given: options precede the command (-k NAME COMMAND)" TRY,
-	OPT_KEY},
-    {{"-k", "a", "-r", "localhost:6379", "ls"}, {NULL}, 64,
-	"-r: " NO_SCHEME("localhost:6379") TRY, OPT_REDIS},
-    {{"-k", "a", "-r", "localhost", "ls"}, {NULL}, 64,
-	"-r: " NO_SCHEME("localhost") TRY, OPT_REDIS},
-    {{"-k", "a", "ls"}, {"RLOCKRUN_REDIS=10.0.0.1:6379"}, 78,
-	"RLOCKRUN_REDIS: " NO_SCHEME("10.0.0.1:6379") "\n", OPT_HELP},
-    {{"-k", "a", "ls"}, {"REDIS_URL=h:1"}, 78,
-	"REDIS_URL: " NO_SCHEME("h:1") "\n", OPT_HELP},
-    {{"-k", "a", "-r", "s3cret", "ls"}, {NULL}, 64, "-r: " SCHEMES TRY,
-	OPT_REDIS},
-    {{"-k", "a", "-r", "ops:1@h:6379", "ls"}, {NULL}, 64, "-r: " SCHEMES TRY,
-	OPT_REDIS},
-    {{"-k", "a", "-r", "h:1:s3cret", "ls"}, {NULL}, 64, "-r: " SCHEMES TRY,
-	OPT_REDIS},
-    {{"-k", "a", "-s", "-p", "2", "ls"}, {NULL}, 64,
-	"-p and -s exclude each other" TRY, OPT_PERMITS},
-    {{"-k", "a", "-e", "--shared", "ls"}, {NULL}, 64,
-	"-s and -x exclude each other" TRY, OPT_SHARED},
-    {{"-k", "a", "ls"}, {"RLOCKRUN_SHARED=1", "RLOCKRUN_PERMITS=2"}, 78,
-	"RLOCKRUN_PERMITS and RLOCKRUN_SHARED exclude each other\n", OPT_HELP},
-    {{"--password=pw"}, {NULL}, 64, NO_PASSWORD, OPT_PASSWORD_FILE},
-    {{"-k", "a", "--password", "pw", "ls"}, {NULL}, 64, NO_PASSWORD,
-	OPT_PASSWORD_FILE},
-    {{"--pass=pw"}, {NULL}, 64, UNKNOWN " --pass" MEANT("password-file") TRY,
-	OPT_PASSWORD_FILE},
-    {{"--quiet=1"}, {NULL}, 64, "--quiet takes no argument" TRY, OPT_QUIET},
-    {{"--nonblock=1"}, {NULL}, 64, "--nonblock takes no argument" TRY,
-	OPT_NONBLOCK},
-    {{"--help=1"}, {NULL}, 64, "--help takes no argument" TRY, OPT_HELP},
-    {{"-z", "-t", "0", "-k"}, {"RLOCKRUN_WAIT=x"}, 64, "unknown option -z" TRY,
-	OPT_KEY},
-    {{"-hook", "-k", "a", "ls"}, {NULL}, 64,
-	"unknown option -hook (did you mean --hook?)" TRY, OPT_HOOK},
-    {{"-k", "a", "-hook=b", "ls"}, {NULL}, 64,
-	"unknown option -hook (did you mean --hook?)" TRY, OPT_HOOK},
-    {{"-help"}, {NULL}, 64, "unknown option -help (did you mean --help?)" TRY,
-	OPT_HELP},
-    {{"-nh"}, {NULL}, 64, "-h cannot be combined with other letters" TRY,
-	OPT_HELP},
-    {{"-hn", "-k", "a", "ls"}, {NULL}, 64,
-	"-h cannot be combined with other letters" TRY, OPT_HELP},
-    {{"-k", "a", "-nhq", "ls"}, {NULL}, 64,
-	"-h cannot be combined with other letters" TRY, OPT_HELP},
-    {{"-hrredis://:pw@h"}, {NULL}, 64,
-	"-h cannot be combined with other letters" TRY, OPT_HELP},
-    {{"--list", "a", "-qV"}, {NULL}, 64,
-	"-V cannot be combined with other letters" TRY, OPT_VERSION},
-    {{"-z", "-h"}, {NULL}, 64, "unknown option -z" TRY, OPT_KEY},
+    {"--no -k a ls", UNKNOWN " --no" MEANT("nonblock"), OPT_NONBLOCK},
+    {"--n", "ambiguous option --n (--nonblock, --newest)", OPT_NONBLOCK},
+    {"--=pw", UNKNOWN " --", OPT_KEY},
+    {"--tls-c=pw", "ambiguous option --tls-c (--tls-ca, --tls-cert)",
+	OPT_TLS_CA},
+    {"list", WANTED("list"), OPT_LIST},
+    {"status -k a", WANTED("status"), OPT_STATUS},
+    {"pause 'a*'", WANTED("pause"), OPT_PAUSE},
+    {"help", WANTED("help"), OPT_HELP},
+    {"unlock -k a", WANTED("force-release"), OPT_FORCE_RELEASE},
+    {"info", WANTED("status"), OPT_STATUS},
+    {"dump-options", NO_KEY, OPT_KEY},
+    {"lists", NO_KEY, OPT_KEY},
+    {"--status list", NO_KEY, OPT_STATUS},
+    {"run -k a ls",
+	"no key given: options precede the command (-k NAME COMMAND)", OPT_KEY},
+    {"--password=pw", NO_PASSWORD, OPT_PASSWORD_FILE},
+    {"--pass=pw", UNKNOWN " --pass" MEANT("password-file"), OPT_PASSWORD_FILE},
+    {"--quiet=1", "--quiet takes no argument", OPT_QUIET},
+    {"--nonblock=1", "--nonblock takes no argument", OPT_NONBLOCK},
+    {"--help=1", "--help takes no argument", OPT_HELP},
+    {"RLOCKRUN_WAIT=x -z -t 0 -k", UNKNOWN " -z", OPT_KEY},
+    {"-hook -k a ls", UNKNOWN " -hook" MEANT("hook"), OPT_HOOK},
+    {"-help", UNKNOWN " -help" MEANT("help"), OPT_HELP},
+    {"-nh", ALONE, OPT_HELP},
+    {"-hn -k a ls", ALONE, OPT_HELP},
+    {"-hrredis://:pw@h", ALONE, OPT_HELP},
+    {"--list a -qV", "-V cannot be combined with other letters", OPT_VERSION},
+    {"-z -h", UNKNOWN " -z", OPT_KEY},
 };
 
-/* The message, with the example before the hint. */
-static const char *
-with_example(const char *message, enum option_id id)
-{
-	static char text[1024];
-	const char *hint = strstr(message, TRY);
-	const char *example = opts_table[id].example;
+/* What is wrong between "-k a" and "ls". */
+static const struct bad_line bad_runs[] = {
+    {"-k ''", EMPTY_KEY, OPT_KEY},
+    {"-k " KEY_1024 "a", TOO_LONG, OPT_KEY},
+    {"-k b -k a", TWICE, OPT_KEY},
+    {"--key=", EMPTY_KEY, OPT_KEY},
+    {"-k 'b\nc'", NEWLINE, OPT_KEY},
+    {"--once-id b -s", "--once-id needs an exclusive lock", OPT_ONCE_ID},
+    {"-k b --once-id c", "--once-id takes one key (-k)", OPT_ONCE_ID},
+    {"--once-id b --keep-history 0",
+	"--once-id needs the history (--keep-history is 0)", OPT_ONCE_ID},
+    {"--expect 1d -p 2", "--expect needs an exclusive lock", OPT_EXPECT},
+    {"--expect 1d --keep-history 0",
+	"--expect needs the history (--keep-history is 0)", OPT_EXPECT},
+    {"--expect -1", "--expect '-1': " NO_DURATION, OPT_EXPECT},
+    {"--once-per 1d -s", "--once-per needs an exclusive lock", OPT_ONCE_PER},
+    {"--tls-key x", "--tls-key" TLS, OPT_TLS_KEY},
+    {"--hook fail=/opt/alert", "--hook 'fail=/opt/alert': " NO_EVENT("failed"),
+	OPT_HOOK},
+    {"--hook 'relaesed=mail -s ok ops'",
+	"--hook 'relaesed=mail -s ok ops': " NO_EVENT("released"), OPT_HOOK},
+    {"--hook Lots=x", "--hook 'Lots=x': " NO_EVENT("lost"), OPT_HOOK},
+    {"--hook 'lost,faild=/a b'",
+	"--hook 'lost,faild=/a b': " NO_EVENT("failed"), OPT_HOOK},
+    {"--hook lost,x=a", "--hook 'lost,x=a" NO_EVENT_OR_COMMAND, OPT_HOOK},
+    {"--hook lost,=a", "--hook 'lost,=a" NO_EVENT_OR_COMMAND, OPT_HOOK},
+    {"--hook x=1", "--hook 'x=1" NO_EVENT_OR_COMMAND, OPT_HOOK},
+    {"--hook lost=", "--hook 'lost=': a hook without a command", OPT_HOOK},
+    {"-t 0", "-t '0" NO_TTL, OPT_TTL},
+    {"--ttl=366d", "--ttl '366d" NO_TTL, OPT_TTL},
+    {"-t 30x", "-t '30x': " NO_DURATION, OPT_TTL},
+    {"-t ''", "-t '': " NO_DURATION, OPT_TTL},
+    {"-t '\033'", "-t '\\x1b': " NO_DURATION, OPT_TTL},
+    {"-w -1", "-w '-1': " NO_DURATION, OPT_WAIT},
+    {"--timeout x", "--wait 'x': " NO_DURATION, OPT_WAIT},
+    {"-n -w 5", N_AND_W, OPT_WAIT},
+    {"RLOCKRUN_WAIT=0 -w 5 -n", N_AND_W, OPT_WAIT},
+    {"--wait 5 --nb", N_AND_W, OPT_WAIT},
+    {"-E 300", "-E '300': not a number from 0 to 255", OPT_CONFLICT_EXIT_CODE},
+    {"--on-lost die", "--on-lost 'die': neither stop nor warn", OPT_ON_LOST},
+    {"--on-lost 'stop|warn'", "--on-lost 'stop|warn': neither stop nor warn",
+	OPT_ON_LOST},
+    {"--on-lost sto", "--on-lost 'sto': neither stop nor warn", OPT_ON_LOST},
+    {"--kill-after x", "--kill-after 'x': " NO_DURATION, OPT_KILL_AFTER},
+    {"--server-timeout 0", "--server-timeout '0': " ABOVE_0,
+	OPT_SERVER_TIMEOUT},
+    {"--max-run 0", "--max-run '0': " ABOVE_0, OPT_MAX_RUN},
+    {"-r redis://h -r redis://x:y@h:6379",
+	"the same server is given twice: redis://h:6379", OPT_REDIS},
+    {"-r 'redis://h redis://i'", "-r: one server per -r (-r URL -r URL)",
+	OPT_REDIS},
+    {"-s -r redis://h -r redis://i", "--shared" EXCLUSIVE, OPT_SHARED},
+    {"'RLOCKRUN_REDIS=redis://h redis://i' -p 2", "--permits" EXCLUSIVE,
+	OPT_PERMITS},
+    {"-k b -rredis://h -rredis://i",
+	"several servers hold one lock, not several (-k)", OPT_KEY},
+    {"--max-waiters=1 -rredis://h -rredis://i", "--max-waiters" NO_QUEUE,
+	OPT_MAX_WAITERS},
+    {"--newest -n", "--newest" NO_WAIT, OPT_NEWEST},
+    {"--newest -w0", "--newest" NO_WAIT, OPT_NEWEST},
+    {"--newest -s", "--newest needs an exclusive lock", OPT_NEWEST},
+    {"--newest -k b", "--newest takes one key (-k)", OPT_NEWEST},
+    {"--newest -rredis://h -rredis://i", "--newest" NO_QUEUE, OPT_NEWEST},
+    {"--replace -n", "--replace" NO_WAIT, OPT_REPLACE},
+    {"--replaceable -p2", "--replaceable needs an exclusive lock",
+	OPT_REPLACEABLE},
+    {"--replaceable --min-hold=1", BOTH("--replaceable", "--min-hold"),
+	OPT_REPLACEABLE},
+    {"--min-uptime -1", "--min-uptime '-1': " NO_DURATION, OPT_MIN_UPTIME},
+    {"-r redis://:pw@h:70000", "-r: port must be 1 to 65535", OPT_REDIS},
+    {"--redis=redis://", "--redis: no host", OPT_REDIS},
+    {"-r ''", "-r: no URL", OPT_REDIS},
+    {"-r 'h\n'", "-r: " SCHEMES, OPT_REDIS},
+    {"-r redis://h%", "-r: bad character in the host name", OPT_REDIS},
+    {"-r redis://:%@h", "-r: bad percent-escape", OPT_REDIS},
+    {"--tls-ca f", "--tls-ca" TLS, OPT_TLS_CA},
+    {"-r unix:///s --tls-cert f", "--tls-cert" TLS, OPT_TLS_CERT},
+    {"-r rediss://h --tls-key f", "a key without its certificate (--tls-cert)",
+	OPT_TLS_KEY},
+    {"-q5", UNKNOWN " -5", OPT_KEY},
+    {"-r localhost:6379", "-r: " NO_SCHEME("localhost:6379"), OPT_REDIS},
+    {"-r localhost", "-r: " NO_SCHEME("localhost"), OPT_REDIS},
+    {"-r s3cret", "-r: " SCHEMES, OPT_REDIS},
+    {"-r ops:1@h:6379", "-r: " SCHEMES, OPT_REDIS},
+    {"-r h:1:s3cret", "-r: " SCHEMES, OPT_REDIS},
+    {"-s -p 2", BOTH("-p", "-s"), OPT_PERMITS},
+    {"-e --shared", BOTH("-s", "-x"), OPT_SHARED},
+    {"--password pw", NO_PASSWORD, OPT_PASSWORD_FILE},
+    {"-hook=b", UNKNOWN " -hook" MEANT("hook"), OPT_HOOK},
+    {"-nhq", ALONE, OPT_HELP},
+};
 
-	if (hint == NULL || *example == '\0')
-		return message;
-	snprintf(text, sizeof(text), "%.*s; for example: %s%s",
-	    (int)(hint - message), message, example, hint);
-	return text;
-}
+/* Between the same, with status 78, no example and no hint. */
+static const struct {
+	const char *line, *message;
+} bad_variables[] = {
+    {"RLOCKRUN_ONCE_ID=b RLOCKRUN_SHARED=1",
+	"--once-id needs an exclusive lock"},
+    {"'RLOCKRUN_HOOK=lost=/a\nfail=/b'",
+	"RLOCKRUN_HOOK 'lost=/a\\nfail=/b': " NO_EVENT("failed")},
+    {"RLOCKRUN_HOOK=lost=", "RLOCKRUN_HOOK 'lost=': a hook without a command"},
+    {"RLOCKRUN_NONBLOCK=1 RLOCKRUN_WAIT=5",
+	BOTH("RLOCKRUN_WAIT", "RLOCKRUN_NONBLOCK")},
+    {"RLOCKRUN_QUIET=2", "RLOCKRUN_QUIET '2" SWITCH},
+    {"RLOCKRUN_VERBOSE=YES", "RLOCKRUN_VERBOSE 'YES" SWITCH},
+    {"RLOCKRUN_ON_UNAVAILABLE=x",
+	"RLOCKRUN_ON_UNAVAILABLE 'x': neither fail, run nor skip"},
+    {"'RLOCKRUN_REDIS=redis://h redis://h'",
+	"the same server is given twice: redis://h:6379"},
+    {"RLOCKRUN_SHARED=1 'RLOCKRUN_REDIS=redis://h redis://i'",
+	"--shared" EXCLUSIVE},
+    {"RLOCKRUN_NEWEST=yes -n", "--newest" NO_WAIT},
+    {"RLOCKRUN_REDIS=http://:pw@h", "RLOCKRUN_REDIS: " SCHEMES},
+    {"'RLOCKRUN_REDIS= '", "RLOCKRUN_REDIS: no URL"},
+    {"'RLOCKRUN_REDIS=redis://a http://b'", "RLOCKRUN_REDIS: " SCHEMES},
+    {"'REDIS_URL=redis://a redis://b'",
+	"REDIS_URL: one server per -r (-r URL -r URL)"},
+    {"'REDIS_URL=rediss://:pw@h?x'", "REDIS_URL: only unix:// takes a query "
+				     "(?db=N), and no URL takes a fragment"},
+    {"RLOCKRUN_TLS_KEY=f -r rediss://h",
+	"a key without its certificate (--tls-cert)"},
+    {"RLOCKRUN_PASSWORD=p RLOCKRUN_PASSWORD_FILE=/nonexistent",
+	BOTH("RLOCKRUN_PASSWORD", "RLOCKRUN_PASSWORD_FILE")},
+    {"'RLOCKRUN_PASSWORD=\r\n'", "RLOCKRUN_PASSWORD: empty"},
+    {"'REDIS_URL=redis://h redis://i'",
+	"REDIS_URL: one server per -r (-r URL -r URL)"},
+    {"RLOCKRUN_REDIS=10.0.0.1:6379",
+	"RLOCKRUN_REDIS: " NO_SCHEME("10.0.0.1:6379")},
+    {"REDIS_URL=h:1", "REDIS_URL: " NO_SCHEME("h:1")},
+    {"RLOCKRUN_SHARED=1 RLOCKRUN_PERMITS=2",
+	BOTH("RLOCKRUN_PERMITS", "RLOCKRUN_SHARED")},
+};
 
 static void
 remove_example(char *message)
@@ -473,17 +331,60 @@ check_mistake(const char *const *args, const char *const *env, int status,
 	run_end(&run);
 }
 
+/* The words of a line, which a shell would read so. */
+static void
+check_line(const char *line, int status, const char *want)
+{
+	const char *args[2 * MAX] = {NULL}, *env[MAX + 1] = {NULL};
+	size_t count = 0, variables = 0;
+	wordexp_t words;
+
+	if (wordexp(line, &words, 0) != 0 || words.we_wordc >= 2 * MAX)
+		abort();
+	for (size_t i = 0; i < words.we_wordc; i++) {
+		const char *word = words.we_wordv[i];
+
+		if (strncmp(word, "R", 1) == 0)
+			env[variables++] = word;
+		else
+			args[count++] = word;
+	}
+	check_mistake(args, env, status, want);
+	wordfree(&words);
+}
+
+static void
+check_lines(const struct bad_line *rows, size_t count, const char *before,
+    const char *behind)
+{
+	char line[2048], want[1024];
+
+	for (size_t i = 0; i < count; i++) {
+		const char *example = opts_table[rows[i].example].example;
+
+		snprintf(line, sizeof(line), "%s%s%s", before, rows[i].line,
+		    behind);
+		snprintf(want, sizeof(want), "rlockrun: %s%s%s" TRY,
+		    rows[i].message, *example != '\0' ? "; for example: " : "",
+		    example);
+		check_line(line, 64, want);
+	}
+}
+
 static void
 test_bad(void)
 {
-	char want[512];
+	char line[512], want[512];
 
-	for (size_t i = 0; i < LENGTH(bad); i++) {
-		snprintf(want, sizeof(want), "rlockrun: %.*s%s\n",
-		    (int)strcspn(bad[i].message, "\n"), bad[i].message,
-		    bad[i].status == 78 ? "; command not started" : "");
-		check_mistake(bad[i].args, bad[i].env, bad[i].status,
-		    with_example(want, bad[i].example));
+	check_lines(bad_lines, LENGTH(bad_lines), "", "");
+	check_lines(bad_runs, LENGTH(bad_runs), "-k a ", " ls");
+	for (size_t i = 0; i < LENGTH(bad_variables); i++) {
+		snprintf(line, sizeof(line), "-k a %s ls",
+		    bad_variables[i].line);
+		snprintf(want, sizeof(want),
+		    "rlockrun: %s; command not started\n",
+		    bad_variables[i].message);
+		check_line(line, 78, want);
 	}
 }
 
@@ -564,11 +465,11 @@ test_single(void)
 	static const struct {
 		const char *args[MAX], *message;
 	} cases[] = {
-	    {{NULL}, "no key given (-k NAME)" TRY},
-	    {{"job"}, "no key given (-k NAME)" TRY},
-	    {{"-k", ""}, "the key is empty" TRY},
-	    {{"-k", KEY_1024 "a"}, TOO_LONG},
-	    {{"-k", "a:rlk:b"}, HELPER},
+	    {{NULL}, NO_KEY TRY},
+	    {{"job"}, NO_KEY TRY},
+	    {{"-k", ""}, EMPTY_KEY TRY},
+	    {{"-k", KEY_1024 "a"}, TOO_LONG TRY},
+	    {{"-k", "a:rlk:b"}, HELPER TRY},
 	    {{"-k", "a", "ls", "-l"}, " takes no command" TRY},
 	    {{"-k", "a", "-c", "ls"}, " takes no command" TRY},
 	};
@@ -757,8 +658,10 @@ test_lock_files(void)
 
 /* --- variables that are none of ours -------------------------------------- */
 
-#define NONE_OF_OURS " is not a variable of rlockrun; ignored"
-#define MEANT_VARIABLE(name) " (did you mean RLOCKRUN_" name "?)\n"
+#define IGNORED(name, meant)       \
+	"rlockrun: RLOCKRUN_" name \
+	" is not a variable of rlockrun; ignored" meant "\n"
+#define MEANT_VARIABLE(name) " (did you mean RLOCKRUN_" name "?)"
 
 /* No value is shown, which may be a password. */
 static void
@@ -768,20 +671,14 @@ test_unknown_variables(void)
 	    "RLOCKRUN_TIMEOUT=5", "RLOCKRUN_max_ruN=5", "RLOCKRUN_PASWORD=s",
 	    "RLOCKRUN_YES=1", "RLOCKRUN_FRUIT=5", "RLOCKRUN_TLT=5",
 	    "RLOCKRUN_EMPTI=", "RLOCKRUNNER=5");
-	static const char want[] =
-	    "rlockrun: RLOCKRUN_WIAT" NONE_OF_OURS MEANT_VARIABLE(
-		"WAIT") "rlockrun: RLOCKRUN_TIMEOUT" NONE_OF_OURS
-		MEANT_VARIABLE("WAIT") "rlockrun: RLOCKRUN_max_ruN" NONE_OF_OURS
+	static const char want[] = IGNORED("WIAT", MEANT_VARIABLE("WAIT"))
+	    IGNORED("TIMEOUT", MEANT_VARIABLE("WAIT"))
+		IGNORED("max_ruN", MEANT_VARIABLE("MAX_RUN")) IGNORED("PASWORD",
 		    MEANT_VARIABLE(
-			"MAX_RUN") "rlockrun: RLOCKRUN_PASWORD" NONE_OF_OURS
-			MEANT_VARIABLE(
-			    "PASSWORD") "rlockrun: RLOCKRUN_YES is ignored: "
-					"--yes is for the command line "
-					"only\n"
-					"rlockrun: RLOCKRUN_FRUIT" NONE_OF_OURS
-					"\n"
-					"rlockrun: RLOCKRUN_TLT" NONE_OF_OURS
-					    MEANT_VARIABLE("TTL");
+			"PASSWORD")) "rlockrun: RLOCKRUN_YES is ignored: --yes "
+				     "is for the command "
+				     "line only\n" IGNORED("FRUIT", "")
+					 IGNORED("TLT", MEANT_VARIABLE("TTL"));
 
 	check_mistake(LIST("-k", "a", "ls"), unknown, 0, "");
 	check_mistake(LIST("-v", "-r", "redis://h", "-k", "a", "ls"), unknown,
@@ -791,7 +688,7 @@ test_unknown_variables(void)
 	check_mistake(LIST("-k", "a", "ls"),
 	    LIST("RLOCKRUN_VERBOSE=1", "REDIS_URL=redis://h",
 		"RLOCKRUN_FRUIT=5"),
-	    0, "rlockrun: RLOCKRUN_FRUIT" NONE_OF_OURS "\n");
+	    0, IGNORED("FRUIT", ""));
 }
 
 /* --- the examples ----------------------------------------------------------

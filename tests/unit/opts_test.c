@@ -613,14 +613,15 @@ test_wiped_environment(void)
 }
 
 static void
-write_file(const char *path, const char *text, size_t length, mode_t mode)
+write_file(const char *path, const char *text, mode_t mode)
 {
+	ssize_t length = (ssize_t)strlen(text);
 	int fd;
 
 	/* Only root may write to the one before when it is 0400. */
 	unlink(path);
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (fd < 0 || write(fd, text, length) != (ssize_t)length)
+	if (fd < 0 || write(fd, text, strlen(text)) != length)
 		abort();
 	fchmod(fd, mode);
 	close(fd);
@@ -646,68 +647,21 @@ check_file(const char *path, const char *password, const char *message,
 	run_end(&run);
 }
 
-#define OPEN_TO_OTHERS "others can read or write it (chmod o-rwx)"
-
+/* password_file_test has what is a password. */
 static void
-test_password_file(const char *path)
+test_password_sources(void)
 {
-	static const struct {
-		const char *text;
-		size_t length; /* 0: all of it */
-		mode_t mode;
-		const char *password, *message;
-	} cases[] = {
-	    {"secret", 0, 0600, "secret", NULL},
-	    {"secret\n", 0, 0640, "secret", NULL},
-	    {" s p \n", 0, 0400, " s p ", NULL},
-	    {"secret", 0, 0604, NULL, OPEN_TO_OTHERS},
-	    {"secret", 0, 0602, NULL, OPEN_TO_OTHERS},
-	    {"secret", 0, 0606, NULL, OPEN_TO_OTHERS},
-	    {"secret", 0, 0644, NULL, OPEN_TO_OTHERS},
-	    {"", 0, 0600, NULL, "empty"},
-	    {"\n", 0, 0600, NULL, "empty"},
-	    {"a\nb", 0, 0600, NULL, "more than one line"},
-	    {"a\n\n", 0, 0600, NULL, "more than one line"},
-	    {"a\0b\n", 4, 0600, NULL, "contains a NUL byte"},
-	};
-
-	for (size_t i = 0; i < LENGTH(cases); i++) {
-		size_t length = cases[i].length;
-
-		write_file(path, cases[i].text,
-		    length > 0 ? length : strlen(cases[i].text), cases[i].mode);
-		check_file(path, cases[i].password, cases[i].message,
-		    "password file");
-	}
-}
-
-static void
-test_password_lengths(const char *path)
-{
-	char text[4098];
-
-	memset(text, 'p', sizeof(text));
-	write_file(path, text, 4097, 0600);
-	check_file(path, NULL, "longer than 4096 bytes", "4097 bytes");
-	write_file(path, text, 4098, 0600);
-	check_file(path, NULL, "longer than 4096 bytes", "4098 bytes");
-	text[4096] = '\n';
-	write_file(path, text, 4097, 0600);
-	text[4096] = '\0';
-	check_file(path, text, NULL, "4096 bytes and a newline");
-}
-
-static void
-test_password_sources(const char *path)
-{
+	char path[] = "/tmp/rlockrun-opts_test.XXXXXX", variable[256];
 	struct run run;
-	char variable[256];
-	int ends[2];
+	int ends[2], fd = mkstemp(path);
 
-	write_file(path, "secret\n", 7, 0600);
+	if (fd < 0)
+		abort();
+	close(fd);
+	write_file(path, " s p \n", 0600);
 	snprintf(variable, sizeof(variable), "RLOCKRUN_PASSWORD_FILE=%s", path);
 	run_start(&run, LIST("-k", "a", "ls"), LIST(variable));
-	is_text(run.opts.login.file.text, "secret", "RLOCKRUN_PASSWORD_FILE");
+	is_text(run.opts.login.file.text, " s p ", "RLOCKRUN_PASSWORD_FILE");
 	run_end(&run);
 
 	if (pipe(ends) < 0 || write(ends[1], "piped\n", 6) != 6)
@@ -717,6 +671,9 @@ test_password_sources(const char *path)
 	check_file(variable, "piped", NULL, "a pipe");
 	close(ends[0]);
 
+	write_file(path, "secret", 0604);
+	check_file(path, NULL, "others can read or write it (chmod o-rwx)",
+	    "a file for others");
 	unlink(path);
 	check_file(path, NULL, "No such file or directory", "missing file");
 	run_start(&run, LIST("-k", "a", "ls"),
@@ -731,20 +688,6 @@ test_password_sources(const char *path)
 	    "a device");
 	check_file("/", NULL, "neither a regular file nor a pipe",
 	    "a directory");
-}
-
-static void
-test_passwords(void)
-{
-	char path[] = "/tmp/rlockrun-opts_test.XXXXXX";
-	int fd = mkstemp(path);
-
-	if (fd < 0)
-		abort();
-	close(fd);
-	test_password_file(path);
-	test_password_lengths(path);
-	test_password_sources(path);
 }
 
 static int
@@ -887,7 +830,7 @@ main(void)
 	test_shell();
 	test_wiped_arguments();
 	test_wiped_environment();
-	test_passwords();
+	test_password_sources();
 	test_summary();
 	test_help();
 	test_dump();

@@ -92,6 +92,7 @@ static const struct {
     {MOST + 1, "", 0, 0600, "longer than 4096 bytes"},
     {MOST + 4, "", 0, 0600, "longer than 4096 bytes"},
     {1, "\nb", 2, 0600, "more than one line"},
+    {1, "\n\n", 2, 0600, "more than one line"},
     {1, "\0b", 2, 0600, "contains a NUL byte"},
     {1, "", 0, 0604, "others can read or write it (chmod o-rwx)"},
     {1, "", 0, 0602, "others can read or write it (chmod o-rwx)"},

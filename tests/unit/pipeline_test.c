@@ -81,14 +81,17 @@ deliver(struct pipeline *pipeline, const char *wire, const char *refusal)
 		delivery.reply.error = refusal;
 	}
 	pipeline_take(pipeline, parse(wire), &delivery);
-	pipeline_deliver(&delivery);
+	if (delivery.on_reply != NULL)
+		delivery.on_reply(delivery.arg, &delivery.reply);
+	value_free(delivery.first);
+	value_free(delivery.received);
 }
 
 static void
 is_out(const struct pipeline *pipeline, const char *bytes)
 {
-	is_int((int64_t)pipeline->out.length, (int64_t)strlen(bytes), "length");
-	ok(memcmp(pipeline->out.bytes, bytes, strlen(bytes)) == 0, "bytes");
+	is_int((int64_t)pipeline->out_length, (int64_t)strlen(bytes), "length");
+	ok(memcmp(pipeline->out, bytes, strlen(bytes)) == 0, "bytes");
 }
 
 static void
@@ -101,18 +104,47 @@ test_bytes(struct pipeline *pipeline)
 
 	pipeline_add(pipeline, &command);
 	is_out(pipeline, "*1\r\n$4\r\nPING\r\n");
-	out_wrote(&pipeline->out, 4);
+	pipeline_wrote(pipeline, 4);
 	is_out(pipeline, "$4\r\nPING\r\n");
 	memset(long_word, 'x', sizeof(long_word) - 1);
 	command.words = words;
 	is_int(pipeline_add(pipeline, &command), 0, "more than the room");
-	is_int((int64_t)pipeline->out.length, 10 + 4 + 9 + 6 + 8 + 20000 + 2,
+	is_int((int64_t)pipeline->out_length, 10 + 4 + 9 + 6 + 8 + 20000 + 2,
 	    "  length");
-	ok(memcmp(pipeline->out.bytes + 10, set, strlen(set)) == 0, "  bytes");
+	ok(memcmp(pipeline->out + 10, set, strlen(set)) == 0, "  bytes");
 	is_int((int64_t)pipeline->count, 2, "two are unanswered");
 	pipeline_empty(pipeline);
-	is_int((int64_t)pipeline->out.length, 0, "  leaves no bytes");
+	is_int((int64_t)pipeline->out_length, 0, "  leaves no bytes");
 	is_int(pipeline_deadline(pipeline), CLOCK_NEVER, "  nor a deadline");
+}
+
+static bool
+is_wiped(const struct pipeline *pipeline, size_t from, size_t size)
+{
+	for (size_t i = from; i < size; i++)
+		if (pipeline->out[i] != '\0')
+			return false;
+	return true;
+}
+
+/* What was written or taken back. */
+static void
+test_wiped(struct pipeline *pipeline)
+{
+	struct command command = ping(1);
+	size_t length, whole;
+
+	pipeline_add(pipeline, &command);
+	length = pipeline->out_length;
+	pipeline_add(pipeline, &command);
+	whole = pipeline->out_length;
+	pipeline_cut(pipeline, 1, length);
+	is_out(pipeline, "*1\r\n$4\r\nPING\r\n");
+	ok(is_wiped(pipeline, length, whole), "  the second is wiped");
+	pipeline_wrote(pipeline, 4);
+	ok(is_wiped(pipeline, length - 4, whole), "  and what was written");
+	pipeline_empty(pipeline);
+	ok(is_wiped(pipeline, 0, whole), "  and all");
 }
 
 static void
@@ -181,7 +213,7 @@ test_places(struct pipeline *pipeline)
 		deliver(pipeline, cases[i].wire, NULL);
 		is_text(seen.error, cases[i].error, "an error of a script");
 	}
-	out_wrote(&pipeline->out, pipeline->out.length);
+	pipeline_wrote(pipeline, pipeline->out_length);
 }
 
 static void
@@ -251,7 +283,7 @@ send_written(struct pipeline *pipeline, const struct command *command,
 	is_int(pipeline_add(pipeline, command), 0, "a script");
 	is_out(pipeline, bytes);
 	pipeline_stamp(pipeline);
-	out_wrote(&pipeline->out, pipeline->out.length);
+	pipeline_wrote(pipeline, pipeline->out_length);
 }
 
 static void
@@ -266,13 +298,16 @@ test_scripts(struct pipeline *pipeline)
 	deliver(pipeline, NOSCRIPT, NULL);
 	is_int(seen.again, AGAIN_AS_TEXT,
 	    "the server lacks it: it is to be sent as a text");
-	is_int((int64_t)pipeline->out.length, 0, "  nothing is sent yet");
+	is_int((int64_t)pipeline->out_length, 0, "  nothing is sent yet");
 	command.again = seen.again;
 	send_written(pipeline, &command, WHOLE);
 	deliver(pipeline, NOSCRIPT, NULL);
 	is_int(seen.again, AGAIN_NO, "lacks it again: no loop");
 	is_text(seen.error, "NOSCRIPT No matching script.", "  an error");
 	command.again = AGAIN_NO;
+	send_written(pipeline, &command, BY_DIGEST);
+	deliver(pipeline, "-ERR NOSCRIPT No matching script\r\n", NULL);
+	is_int(seen.again, AGAIN_AS_TEXT, "another word before it");
 	send_written(pipeline, &command, BY_DIGEST);
 	deliver(pipeline, NOSCRIPT, "WRONGPASS");
 	is_int(seen.again, AGAIN_NO, "without access it is not asked again");
@@ -318,7 +353,8 @@ test_digests_denied(struct pipeline *pipeline)
 	    "-NOPERM no permissions to run the 'evalsha' command\r\n",
 	    "-ERR unknown command 'EVALSHA', with args beginning with: \r\n",
 	    "-ERR unknown command\r\n", "-ERR Proxy fail to parse command\r\n",
-	    "-ERR handle request, command is not allowed\r\n"};
+	    "-ERR handle request, command is not allowed\r\n",
+	    "-ERR command evalsha not support for your account\r\n"};
 	struct command command = eval();
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
@@ -389,7 +425,7 @@ test_deadlines(struct pipeline *pipeline)
 	second.on_reply = NULL;
 	pipeline_add(pipeline, &second);
 	ok(pipeline_is_owed(pipeline), "what nobody awaits, not written");
-	out_wrote(&pipeline->out, pipeline->out.length);
+	pipeline_wrote(pipeline, pipeline->out_length);
 	ok(!pipeline_is_owed(pipeline), "  nor owed, once it is");
 	pipeline_empty(pipeline);
 	second.on_reply = on_reply_take;
@@ -402,7 +438,7 @@ test_deadlines(struct pipeline *pipeline)
 	ok(pipeline_is_unsent(pipeline), "nothing is written");
 	pipeline_stamp(pipeline);
 	ok(!pipeline_is_unsent(pipeline), "  now it is");
-	out_wrote(&pipeline->out, pipeline->out.length);
+	pipeline_wrote(pipeline, pipeline->out_length);
 	ok(pipeline_is_owed(pipeline), "  and a reply is awaited");
 	while (pipeline->count < PIPELINE_MAX - 1)
 		pipeline_add(pipeline, &first);
@@ -486,6 +522,7 @@ main(void)
 	if (pipeline_init(&pipeline) == -1)
 		return 1;
 	test_bytes(&pipeline);
+	test_wiped(&pipeline);
 	test_kinds(&pipeline);
 	test_places(&pipeline);
 	test_replicas(&pipeline);

@@ -93,11 +93,10 @@ static void
 test_helper(void)
 {
 	struct resolve resolve = {.loop = &loop, .on_answer = on_answer};
-	struct resolve_answer at_once;
 	struct sockaddr_in v4;
 	int open = count_descriptors();
 
-	is_int(resolve_start(&resolve, &named, &at_once), 0, "a name");
+	is_int(resolve_start(&resolve, &named), 0, "a name");
 	is_int(calls, 0, "  takes a while");
 	while (calls == 0 && loop_turn(&loop) == 0)
 		;
@@ -106,7 +105,7 @@ test_helper(void)
 	memcpy(&v4, &seen.address[0].addr, sizeof(v4));
 	is_int(ntohs(v4.sin_port), 6379, "  and the port");
 	ok(loop.fds == NULL && resolve.pipe.fd == -1, "  nothing is left");
-	resolve_start(&resolve, &named, &at_once);
+	resolve_start(&resolve, &named);
 	resolve_cancel(&resolve);
 	ok(loop.fds == NULL && resolve.pipe.fd == -1, "cancelled: likewise");
 	is_int(calls, 1, "  nobody is called");
@@ -118,14 +117,16 @@ test_at_once(void)
 {
 	const struct endpoint socket = {.transport = URL_UNIX,
 	    .host = (char *)"/run/s"};
-	struct resolve_answer answer = {.count = 9};
+	struct resolve resolve = {.on_answer = on_answer};
 	struct sockaddr_un un;
 
-	is_int(resolve_start(NULL, &socket, &answer), 1, "a socket: at once");
-	memcpy(&un, &answer.address[0].addr, sizeof(un));
+	calls = 0;
+	is_int(resolve_start(&resolve, &socket), 0, "a socket");
+	is_int(calls, 1, "  at once");
+	memcpy(&un, &seen.address[0].addr, sizeof(un));
 	is_text(un.sun_path, "/run/s", "  its path");
-	is_int(answer.address[0].length, sizeof(un), "  length");
-	is_int((int64_t)answer.count, 1, "  one address");
+	is_int(seen.address[0].length, sizeof(un), "  length");
+	is_int((int64_t)seen.count, 1, "  one address");
 }
 
 static void

@@ -1,7 +1,5 @@
 /* A server on 127.0.0.1 that speaks TLS alone, or not at all, and the probe
  * that finds out which. */
-#include "redis/tls/secure.h"
-
 #include <arpa/inet.h>
 
 #include "peers.h"

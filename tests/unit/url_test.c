@@ -9,118 +9,60 @@
 #define TEN "aaaaaaaaaa"
 #define HUNDRED TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
 
+/* What the URL says, and the label. */
 static const struct good_case {
-	const char *text;
-	struct endpoint want;
+	const char *text, *label, *want;
 } good[] = {
-    {"redis://h", {.host = "h", .port = 6379, .label = "redis://h:6379"}},
-    {"redis://h/", {.host = "h", .port = 6379, .label = "redis://h:6379"}},
-    {"redis://h/1",
-	{.host = "h", .port = 6379, .db = 1, .label = "redis://h:6379/1"}},
-    {"redis://h:1/0", {.host = "h", .port = 1, .label = "redis://h:1"}},
-    {"redis://h:65535/15",
-	{.host = "h", .port = 65535, .db = 15, .label = "redis://h:65535/15"}},
-    {"redis://my-host_1.example.org",
-	{.host = "my-host_1.example.org",
-	    .port = 6379,
-	    .label = "redis://my-host_1.example.org:6379"}},
-    {"redis://10.0.0.1:7000",
-	{.host = "10.0.0.1", .port = 7000, .label = "redis://10.0.0.1:7000"}},
-    {"redis://[::1]",
-	{.host = "::1", .port = 6379, .label = "redis://[::1]:6379"}},
-    {"redis://[fe80::1:2]:7/2147483647",
-	{.host = "fe80::1:2",
-	    .port = 7,
-	    .db = 2147483647,
-	    .label = "redis://[fe80::1:2]:7/2147483647"}},
-    {"redis://[fe80::1%25eth0.7]:7/2",
-	{.host = "fe80::1%eth0.7",
-	    .port = 7,
-	    .db = 2,
-	    .label = "redis://[fe80::1%25eth0.7]:7/"
-		     "2"}},
-    {"rediss://[fe80::1%252]", {.host = "fe80::1%2",
-				   .port = 6379,
-				   .tls = true,
-				   .label = "rediss://[fe80::1%252]:6379"}},
+    {"redis://h", "redis://h:6379", "tcp h 6379"},
+    {"redis://h/", "redis://h:6379", "tcp h 6379"},
+    {"redis://h/1", "redis://h:6379/1", "tcp h 6379 db=1"},
+    {"redis://h:1/0", "redis://h:1", "tcp h 1"},
+    {"redis://h:65535/15", "redis://h:65535/15", "tcp h 65535 db=15"},
+    {"redis://my-host_1.example.org", "redis://my-host_1.example.org:6379",
+	"tcp my-host_1.example.org 6379"},
+    {"redis://10.0.0.1:7000", "redis://10.0.0.1:7000", "tcp 10.0.0.1 7000"},
+    {"redis://[::1]", "redis://[::1]:6379", "tcp ::1 6379"},
+    {"redis://[fe80::1:2]:7/2147483647", "redis://[fe80::1:2]:7/2147483647",
+	"tcp fe80::1:2 7 db=2147483647"},
+    {"redis://[fe80::1%25eth0.7]:7/2", "redis://[fe80::1%25eth0.7]:7/2",
+	"tcp fe80::1%eth0.7 7 db=2"},
+    {"rediss://[fe80::1%252]", "rediss://[fe80::1%252]:6379",
+	"tcp fe80::1%2 6379 tls"},
     {"redis-cluster://[fe80::1%25a_b],[fe80::2%25fifteen-letters]:7",
-	{.cluster = true,
-	    .host_count = 2,
-	    .label = "redis-cluster://[fe80::1%25a_b]:6379,"
-		     "[fe80::2%25fifteen-letters]:7"}},
-    {"redis://u:p@h", {.host = "h",
-			  .port = 6379,
-			  .user = "u",
-			  .password = "p",
-			  .label = "redis://h:6379"}},
-    {"redis://:p@h", {.host = "h",
-			 .port = 6379,
-			 .password = "p",
-			 .label = "redis://h:6379"}},
-    {"redis://u@h",
-	{.host = "h", .port = 6379, .user = "u", .label = "redis://h:6379"}},
-    {"redis://u:@h",
-	{.host = "h", .port = 6379, .user = "u", .label = "redis://h:6379"}},
-    {"redis://@h", {.host = "h", .port = 6379, .label = "redis://h:6379"}},
-    {"redis://u%3a%40:p%2F%3f%25:x@h:1", {.host = "h",
-					     .port = 1,
-					     .user = "u:@",
-					     .password = "p/?%:x",
-					     .label = "redis://h:1"}},
-    {"redis://:p@ss@h:1",
-	{.host = "h", .port = 1, .password = "p@ss", .label = "redis://h:1"}},
-    {"rediss://h",
-	{.host = "h", .port = 6379, .tls = true, .label = "rediss://h:6379"}},
-    {"rediss://u:p@[::1]:7/2", {.host = "::1",
-				   .port = 7,
-				   .db = 2,
-				   .tls = true,
-				   .user = "u",
-				   .password = "p",
-				   .label = "rediss://[::1]:7/2"}},
+	"redis-cluster://[fe80::1%25a_b]:6379,[fe80::2%25fifteen-letters]:7",
+	"tcp hosts=2 cluster"},
+    {"redis://u:p@h", "redis://h:6379", "tcp h 6379 user=u password=p"},
+    {"redis://:p@h", "redis://h:6379", "tcp h 6379 password=p"},
+    {"redis://u@h", "redis://h:6379", "tcp h 6379 user=u"},
+    {"redis://u:@h", "redis://h:6379", "tcp h 6379 user=u"},
+    {"redis://@h", "redis://h:6379", "tcp h 6379"},
+    {"redis://u%3a%40:p%2F%3f%25:x@h:1", "redis://h:1",
+	"tcp h 1 user=u:@ password=p/?%:x"},
+    {"redis://:p@ss@h:1", "redis://h:1", "tcp h 1 password=p@ss"},
+    {"rediss://h", "rediss://h:6379", "tcp h 6379 tls"},
+    {"rediss://u:p@[::1]:7/2", "rediss://[::1]:7/2",
+	"tcp ::1 7 db=2 tls user=u password=p"},
     {"redis-cluster://u:p@h,[::1]:7,i:8/0",
-	{.cluster = true,
-	    .host_count = 3,
-	    .user = "u",
-	    .password = "p",
-	    .label = "redis-cluster://h:6379,[::1]:7,i:8"}},
-    {"rediss-cluster://h/", {.cluster = true,
-				.host_count = 1,
-				.tls = true,
-				.label = "rediss-cluster://h:6379"}},
-    {"redis-sentinel://h/m", {.master = "m",
-				 .host_count = 1,
-				 .label = "redis-sentinel://h:26379/m"}},
+	"redis-cluster://h:6379,[::1]:7,i:8",
+	"tcp hosts=3 cluster user=u password=p"},
+    {"rediss-cluster://h/", "rediss-cluster://h:6379",
+	"tcp hosts=1 tls cluster"},
+    {"redis-sentinel://h/m", "redis-sentinel://h:26379/m",
+	"tcp hosts=1 master=m"},
     {"rediss-sentinel://u:p@a:1,[::1],b/my%2fm/7",
-	{.master = "my/m",
-	    .host_count = 3,
-	    .db = 7,
-	    .tls = true,
-	    .user = "u",
-	    .password = "p",
-	    .label = "rediss-sentinel://a:1,[::1]:26379,b:26379/my%2fm/7"}},
-    {"redis-sentinel://h/my%40m", {.master = "my@m",
-				      .host_count = 1,
-				      .label = "redis-sentinel://h:26379/"
-					       "my%40m"}},
-    {"redis-sentinel://h/0/", {.master = "0",
-				  .host_count = 1,
-				  .label = "redis-sentinel://h:26379/0"}},
-    {"unix:///run/redis.sock", {.transport = URL_UNIX,
-				   .host = "/run/redis.sock",
-				   .label = "unix:///run/redis.sock"}},
-    {"unix:///a%20b@c%3f?db=3", {.transport = URL_UNIX,
-				    .host = "/a b@c?",
-				    .db = 3,
-				    .label = "unix:///a%20b@c%3f?db=3"}},
-    {"unix://u:p%2f@/s@t", {.transport = URL_UNIX,
-			       .host = "/s@t",
-			       .user = "u",
-			       .password = "p/",
-			       .label = "unix:///s@t"}},
-    {"unix:///" HUNDRED "123456", {.transport = URL_UNIX,
-				      .host = "/" HUNDRED "123456",
-				      .label = "unix:///" HUNDRED "123456"}},
+	"rediss-sentinel://a:1,[::1]:26379,b:26379/my%2fm/7",
+	"tcp hosts=3 master=my/m db=7 tls user=u password=p"},
+    {"redis-sentinel://h/my%40m", "redis-sentinel://h:26379/my%40m",
+	"tcp hosts=1 master=my@m"},
+    {"redis-sentinel://h/0/", "redis-sentinel://h:26379/0",
+	"tcp hosts=1 master=0"},
+    {"unix:///run/redis.sock", "unix:///run/redis.sock",
+	"socket /run/redis.sock"},
+    {"unix:///a%20b@c%3f?db=3", "unix:///a%20b@c%3f?db=3",
+	"socket /a b@c? db=3"},
+    {"unix://u:p%2f@/s@t", "unix:///s@t", "socket /s@t user=u password=p/"},
+    {"unix:///" HUNDRED "123456", "unix:///" HUNDRED "123456",
+	"socket /" HUNDRED "123456"},
 };
 
 #define SCHEME                                                             \
@@ -322,32 +264,48 @@ is_described(const struct endpoint *got)
 		ok(strstr(got->label, text) != NULL, "  hosts: %s", text);
 }
 
+static const char *
+said(const struct endpoint *endpoint, bool with_login)
+{
+	static char text[400];
+	FILE *out = fmemopen(text, sizeof(text), "w");
+
+	fprintf(out, "%s", endpoint->transport == URL_UNIX ? "socket" : "tcp");
+	if (endpoint->host != NULL)
+		fprintf(out, " %s", endpoint->host);
+	if (endpoint->port != 0)
+		fprintf(out, " %d", endpoint->port);
+	if (endpoint->host_count > 0)
+		fprintf(out, " hosts=%zu", endpoint->host_count);
+	if (endpoint->master != NULL)
+		fprintf(out, " master=%s", endpoint->master);
+	if (endpoint->db != 0)
+		fprintf(out, " db=%d", endpoint->db);
+	fprintf(out, "%s%s", endpoint->tls ? " tls" : "",
+	    endpoint->cluster ? " cluster" : "");
+	if (with_login && endpoint->user != NULL)
+		fprintf(out, " user=%s", endpoint->user);
+	if (with_login && endpoint->password != NULL)
+		fprintf(out, " password=%s", endpoint->password);
+	fclose(out);
+	return text;
+}
+
 static void
 test_good(const struct good_case *test)
 {
-	const struct endpoint *want = &test->want;
 	struct endpoint got, again;
+	char want[400];
 
 	memset(&got, 0xff, sizeof(got)); /* what was there does not count */
 	memset(&again, 0xff, sizeof(again));
 	is_text(url_parse(test->text, &got), NULL, test->text);
-	is_int(got.transport, want->transport, "  transport");
-	is_text(got.host, want->host, "  host");
-	is_int(got.port, want->port, "  port");
-	is_int(got.db, want->db, "  db");
-	is_int(got.tls, want->tls, "  tls");
-	is_text(got.master, want->master, "  master");
-	is_int(got.cluster, want->cluster, "  cluster");
-	is_int((int64_t)got.host_count, (int64_t)want->host_count, "  hosts");
-	is_text(got.user, want->user, "  user");
-	is_text(got.password, want->password, "  password");
-	is_text(got.label, want->label, "  label");
+	is_text(said(&got, true), test->want, "  says");
+	is_text(got.label, test->label, "  label");
 	is_text(url_parse(got.label, &again), NULL, "  label is a URL");
-	is_text(again.host, want->host, "  of the same host");
-	is_int(again.port, want->port, "  and port");
-	is_int(again.db, want->db, "  and db");
-	is_int(again.tls, want->tls, "  and tls");
-	is_text(again.label, want->label, "  and label");
+	snprintf(want, sizeof(want), "%s", said(&got, false));
+	is_text(said(&again, true), want, "  that says the same, and no login");
+	is_text(again.label, test->label, "  with that label");
 	is_described(&got);
 	endpoint_fini(&got);
 	endpoint_fini(&again);

@@ -380,6 +380,48 @@ test_not_found(void)
 	}
 }
 
+/* A connection that the server ends after so long. */
+static int64_t
+pause_after(int64_t lasted_ms)
+{
+	struct command command = ping(1);
+	int peer = meet(&command, "+OK\r\n+PONG\r\n");
+	int64_t until;
+
+	now += lasted_ms;
+	close(peer);
+	turn();
+	until = way_rests_until(place.way);
+	return until == 0 ? 0 : until - now;
+}
+
+static void
+test_rests(void)
+{
+	static const int64_t most_ms[] = {100, 200, 400, 800, 1000, 1000};
+	struct command command = ping(1);
+
+	begin_of(&way_address);
+	is_int(way_rests_until(place.way), 0, "no pause before the first");
+	for (size_t i = 0; i < LENGTH(most_ms); i++) {
+		int64_t ms = pause_after(999);
+
+		ok(ms >= most_ms[i] * 4 / 5 && ms <= most_ms[i],
+		    "%d connections that have ended soon", (int)i + 1);
+	}
+	is_int(pause_after(1000), 0, "none after one that has lasted");
+	ok(pause_after(0) <= 100, "then it begins anew");
+	close(meet(&command, "+OK\r\n+PONG\r\n"));
+	now += 999;
+	ok(way_rests_until(place.way) > 0,
+	    "the next connection does not show yet that they last");
+	now++;
+	is_int(way_rests_until(place.way), 0, "now it does");
+	way_drop(place.way);
+	ok(way_rests_until(place.way) > 0, "not if it is not up");
+	end(place.way);
+}
+
 int
 main(void)
 {
@@ -395,5 +437,6 @@ main(void)
 	test_leaving();
 	test_times();
 	test_not_found();
+	test_rests();
 	return tear_down();
 }

@@ -16,7 +16,7 @@
 /* RFC 8305, 5: the recommended delay, and the least. */
 enum { HEAD_START_MS = 250, HEAD_START_MIN_MS = 10 };
 
-static int start_next_lane(struct race *race);
+static void start_next_lane(void *arg);
 
 static bool
 is_same_address(const struct resolve_address *a,
@@ -53,16 +53,7 @@ win(struct race *race, struct race_lane *lane)
 	stream_move(race->winner, &lane->stream);
 	lane->state = LANE_WAITS;
 	race_cancel(race);
-}
-
-static void
-on_head_start_over(void *arg)
-{
-	struct race *race = arg;
-	int rc = start_next_lane(race);
-
-	if (rc != 0)
-		race->on_end(race->arg, rc == 1 ? 0 : race->error);
+	race->on_end(race->arg, 0);
 }
 
 static void
@@ -75,10 +66,9 @@ on_lane_socket(void *arg, short revents)
 	race->error = socket_error(lane->stream.fd.fd);
 	if (race->error == 0) {
 		win(race, lane);
-		race->on_end(race->arg, 0);
 	} else {
 		leave_lane(lane, LANE_FAILED);
-		on_head_start_over(race);
+		start_next_lane(race);
 	}
 }
 
@@ -92,11 +82,11 @@ count_lanes(const struct race *race, enum race_lane_state state)
 	return count;
 }
 
-/* As race_go, but the errno is in race->error. All must have their turn in
- * time, and the last one a share of the time. */
-static int
-start_next_lane(struct race *race)
+/* All must have their turn in time, and the last one a share of the time. */
+static void
+start_next_lane(void *arg)
 {
+	struct race *race = arg;
 	int64_t now = clock_now(), head_start_ms;
 	size_t waiting;
 
@@ -114,7 +104,7 @@ start_next_lane(struct race *race)
 			break;
 		if (opened == 1) {
 			win(race, lane);
-			return 1;
+			return;
 		}
 		race->error = errno;
 		leave_lane(lane, LANE_FAILED);
@@ -126,7 +116,8 @@ start_next_lane(struct race *race)
 		head_start_ms = HEAD_START_MIN_MS;
 	loop_timer_set(race->loop, &race->timer,
 	    waiting == 0 ? CLOCK_NEVER : now + head_start_ms);
-	return count_lanes(race, LANE_CONNECTS) > 0 ? 0 : -1;
+	if (count_lanes(race, LANE_CONNECTS) == 0)
+		race->on_end(race->arg, race->error);
 }
 
 /* The families take turns (RFC 8305, 4): a host whose IPv6 route is dead need
@@ -154,7 +145,7 @@ race_enter(struct race *race, const struct resolve_answer *answer)
 	}
 	race->count = answer->count;
 	race->won = RESOLVE_MAX;
-	race->timer.on_due = on_head_start_over;
+	race->timer.on_due = start_next_lane;
 	race->timer.arg = race;
 	for (size_t i = 0; i < race->count; i++)
 		race->lanes[i] = (struct race_lane){.race = race,
@@ -162,20 +153,16 @@ race_enter(struct race *race, const struct resolve_answer *answer)
 			answer->address[order[(first + i) % race->count]]};
 }
 
-int
+void
 race_go(struct race *race, int64_t by)
 {
-	int rc;
-
 	race->by = by;
 	if (race->won < race->count) {
 		race->lanes[race->won].state = LANE_FAILED;
 		race->error = ETIMEDOUT;
 		race->won = RESOLVE_MAX;
 	}
-	rc = start_next_lane(race);
-	errno = race->error;
-	return rc;
+	start_next_lane(race);
 }
 
 void
@@ -189,10 +176,4 @@ size_t
 race_left(const struct race *race)
 {
 	return race->count - count_lanes(race, LANE_FAILED);
-}
-
-const struct resolve_address *
-race_address(const struct race *race)
-{
-	return &race->lanes[race->won].address;
 }

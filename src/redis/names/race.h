@@ -29,7 +29,7 @@ struct race_lane {
 struct race {
 	struct loop *loop;
 	struct stream *winner; /* takes the connection over */
-	/* Once, if race_go has returned 0 and race_cancel does not come first:
+	/* Once, perhaps before race_go returns, unless race_cancel comes first:
 	 * 0 with a connected winner, or the errno of the address that failed
 	 * last. May start the race anew. */
 	void (*on_end)(void *arg, int error);
@@ -46,9 +46,9 @@ struct race {
 /* Enters these addresses, at least one, in place of earlier ones. */
 void race_enter(struct race *race, const struct resolve_answer *answer);
 
-/* Tries them in time for that moment: 1 connected, 0 under way, -1 with errno
- * when none is left. After a win it goes on without the winner. */
-int race_go(struct race *race, int64_t by);
+/* Tries them in time for that moment. After a win it goes on without the
+ * winner. */
+void race_go(struct race *race, int64_t by);
 
 /* Closes all that is under way. May be called at any time. */
 void race_cancel(struct race *race);
@@ -58,8 +58,5 @@ void race_confirm(struct race *race);
 
 /* How many addresses have not failed, the winner's among them. */
 size_t race_left(const struct race *race);
-
-/* That of the winner. */
-const struct resolve_address *race_address(const struct race *race);
 
 #endif

@@ -33,13 +33,12 @@ struct resolve {
 	void *arg;
 };
 
-/* Looks the endpoint's host up; the caller has set loop, on_answer and arg.
- * 1 with *answer filled in, for a numeric address and for a socket in the file
- * system. 0, and on_answer is called once, never before this returns, unless
+/* Looks the endpoint's host up; the caller has set loop, on_answer and arg. 0,
+ * and on_answer is called once: before this returns, and without an error, for
+ * a numeric address and a socket in the file system; otherwise later, unless
  * resolve_cancel comes first. -1 with errno when no helper could be started, or
  * the address has a zone that is no interface: ENODEV. */
-int resolve_start(struct resolve *resolve, const struct endpoint *endpoint,
-    struct resolve_answer *answer);
+int resolve_start(struct resolve *resolve, const struct endpoint *endpoint);
 void resolve_cancel(struct resolve *resolve);
 
 /* Why a name has no address, and what to do; permanent: no name has one here,

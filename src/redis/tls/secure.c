@@ -1,15 +1,20 @@
-#include "redis/tls/secure.h"
-
+/* A server without TLS waits in silence for the rest of a TLS greeting, and one
+ * with TLS hangs up on anything else, both without a word.
+ *
+ * A failure that could mean that goes by way of PROBING, once: on a connection
+ * of its own the address is asked whether it speaks the other language, by a
+ * few bytes that such a server answers at once. A TLS handshake that takes long
+ * asks at the same time. */
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
 
-#include "redis/exchange.h"
 #include "redis/socket.h"
 #include "redis/tls/tls_stream.h"
+#include "redis/way_parts.h"
 
-/* A TLS handshake that is not answered for so long is probed, and a probe has
- * so long. */
+/* A TLS handshake that is not answered for so long is probed, and after a
+ * hang-up a probe has so long. */
 enum { SILENCE_MS = 1000, PROBE_MS = 1000 };
 
 /* --- probing ------------------------------------------------------------ */
@@ -26,17 +31,10 @@ secure_may_probe(const struct way *way)
 	return way->contact == WAY_NEVER_MET && way->to.transport == URL_TCP;
 }
 
-void
-secure_cancel_probe(struct way *way)
-{
-	stream_close(&way->dial.probe);
-	loop_timer_remove(way->loop, &way->dial.probe_timer);
-}
-
 static void
 end_probe(struct way *way, bool speaks)
 {
-	secure_cancel_probe(way);
+	stream_close(&way->dial.probe);
 	way_note_permanence(way, speaks);
 	if (speaks && way->to.tls)
 		way_describe(way, WAY_NO_CONNECTION, "it does not speak TLS",
@@ -45,12 +43,6 @@ end_probe(struct way *way, bool speaks)
 		way_describe(way, WAY_NOT_REDIS, "it speaks TLS", NULL);
 	if (speaks || way->state == WAY_PROBING)
 		way_give_up(way);
-}
-
-static void
-on_probe_due(void *arg)
-{
-	end_probe(arg, false);
 }
 
 static void
@@ -83,16 +75,15 @@ void
 secure_probe(struct way *way)
 {
 	struct dial *dial = &way->dial;
-	int opened;
+	struct race *race = &dial->race;
 
 	way->contact = WAY_PROBED;
-	dial->probe_at = CLOCK_NEVER;
+	dial->probe_at =
+	    way->state == WAY_PROBING ? clock_now() + PROBE_MS : CLOCK_NEVER;
 	dial->probe.fd.on_ready = on_probe_socket;
-	dial->probe_timer =
-	    (struct loop_timer){.on_due = on_probe_due, .arg = way};
-	opened = stream_open(&dial->probe, race_address(&dial->race));
-	loop_timer_set(way->loop, &dial->probe_timer,
-	    opened == -1 ? clock_now() : clock_now() + PROBE_MS);
+	if (stream_open(&dial->probe, &race->lanes[race->won].address) == -1 &&
+	    way->state == WAY_PROBING)
+		dial->probe_at = clock_now();
 }
 
 /* --- TLS ---------------------------------------------------------------- */
@@ -104,7 +95,7 @@ shake_hands(struct way *way)
 	struct stream *stream = &way->stream;
 
 	if (tls_stream_handshake(stream->tls) == 0) {
-		secure_cancel_probe(way);
+		stream_close(&way->dial.probe);
 		exchange_begin(way);
 	} else if (errno == EAGAIN) {
 		way_describe(way, WAY_NO_CONNECTION, SECURE_NO_ANSWER, NULL);

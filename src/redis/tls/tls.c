@@ -1,7 +1,9 @@
 #include "redis/tls/tls.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,10 +15,12 @@
 #include "base/clock.h"
 #include "base/escape.h"
 #include "redis/tls/tls_context.h"
-#include "redis/tls/tls_library.h"
-#include "redis/tls/tls_names.h"
 
 #define OPENSSL_3 0x30000000UL /* of its version numbers */
+
+enum { SHOWN_MAX = 5, NAME_MAX_BYTES = 256, QUOTED_MAX = 128, MORE_MAX = 24 };
+
+#define ADVICE " (use such a name in the URL)"
 
 static int
 cannot_set_up(char *error)
@@ -35,6 +39,115 @@ no_passphrase(char *text, int size, int writing, void *arg)
 	(void)arg;
 	return -1;
 }
+
+/* --- whom a certificate names --------------------------------------------- */
+
+bool
+tls_names_mismatch(long result)
+{
+	return result == X509_V_ERR_HOSTNAME_MISMATCH ||
+	       result == X509_V_ERR_IP_ADDRESS_MISMATCH;
+}
+
+/* A certificate may name any bytes, even NUL, which would hide the rest. */
+static void
+copy_bytes(char name[NAME_MAX_BYTES], const void *bytes, int length)
+{
+	size_t count = length < 0 ? 0 : (size_t)length;
+	char *nul;
+
+	if (count >= NAME_MAX_BYTES)
+		count = NAME_MAX_BYTES - 1;
+	memcpy(name, bytes, count);
+	name[count] = '\0';
+	while ((nul = memchr(name, '\0', count)) != NULL)
+		*nul = '?';
+}
+
+/* In quotes; false if it names no host. */
+static bool
+quote_general_name(const struct library *lib, const GENERAL_NAME *general,
+    char quoted[QUOTED_MAX])
+{
+	bool is_address = general->type == GEN_IPADD;
+	char name[NAME_MAX_BYTES] = "?";
+	const unsigned char *bytes;
+	const ASN1_STRING *string;
+	int length;
+
+	if (!is_address && general->type != GEN_DNS)
+		return false;
+	string = is_address ? general->d.iPAddress : general->d.dNSName;
+	bytes = lib->ASN1_STRING_get0_data(string);
+	length = lib->ASN1_STRING_length(string);
+	if (!is_address)
+		copy_bytes(name, bytes, length);
+	else if (length == sizeof(struct in_addr))
+		inet_ntop(AF_INET, bytes, name, sizeof(name));
+	else if (length == sizeof(struct in6_addr))
+		inet_ntop(AF_INET6, bytes, name, sizeof(name));
+	escape_quote(name, quoted, QUOTED_MAX);
+	return true;
+}
+
+static void
+describe_common_name(const struct library *lib, const X509 *certificate,
+    char text[TLS_NAMES_MAX])
+{
+	char bytes[NAME_MAX_BYTES], name[NAME_MAX_BYTES], quoted[QUOTED_MAX];
+	int length = lib->X509_NAME_get_text_by_NID(lib->X509_get_subject_name(
+							certificate),
+	    NID_commonName, bytes, sizeof(bytes));
+
+	if (length <= 0) {
+		snprintf(text, TLS_NAMES_MAX, "no host");
+		return;
+	}
+	copy_bytes(name, bytes, length);
+	escape_quote(name, quoted, sizeof(quoted));
+	snprintf(text, TLS_NAMES_MAX,
+	    "no host: its common name %s does not count, only a "
+	    "subjectAltName does",
+	    quoted);
+}
+
+/* The first five of them, fewer if they are long, and how many more there are;
+ * then what to do. Without any: the common name, and that it does not count. */
+static void
+describe_names(const struct library *lib, X509 *certificate,
+    char text[TLS_NAMES_MAX])
+{
+	GENERAL_NAMES *names = lib->X509_get_ext_d2i(certificate,
+	    NID_subject_alt_name, NULL, NULL);
+	/* The typed functions are calls of these, which must be loaded. */
+	const OPENSSL_STACK *stack = (const OPENSSL_STACK *)names;
+	int count = names == NULL ? 0 : lib->OPENSSL_sk_num(stack);
+	size_t length = 0, shown = 0, more = 0;
+	char quoted[QUOTED_MAX];
+
+	for (int i = 0; i < count; i++) {
+		if (!quote_general_name(lib, lib->OPENSSL_sk_value(stack, i),
+			quoted))
+			continue;
+		if (more > 0 || shown == SHOWN_MAX ||
+		    length + strlen(quoted) + MORE_MAX >
+			TLS_NAMES_MAX - sizeof(ADVICE))
+			more++;
+		else
+			length += (size_t)snprintf(text + length,
+			    TLS_NAMES_MAX - length, "%s%s",
+			    shown++ > 0 ? ", " : "", quoted);
+	}
+	lib->GENERAL_NAMES_free(names);
+	if (shown == 0)
+		describe_common_name(lib, certificate, text);
+	else if (more > 0)
+		snprintf(text + length, TLS_NAMES_MAX - length,
+		    " and %zu more" ADVICE, more);
+	else
+		snprintf(text + length, TLS_NAMES_MAX - length, ADVICE);
+}
+/* --- set-up ------------------------------------------------------------- */
 
 /* Once more, now with the system's file, under the same conditions: host name
  * and security level are among the parameters, which the verification takes. */
@@ -77,9 +190,8 @@ verify(X509_STORE_CTX *verification, void *arg)
 	    !tls_names_mismatch(lib->X509_STORE_CTX_get_error(verification)))
 		verified = verify_by_file(lib, verification);
 	if (tls_names_mismatch(lib->X509_STORE_CTX_get_error(verification)))
-		tls_names_describe(lib,
-		    lib->X509_STORE_CTX_get0_cert(verification), context->names,
-		    sizeof(context->names));
+		describe_names(lib, lib->X509_STORE_CTX_get0_cert(verification),
+		    context->names);
 	return verified;
 }
 
@@ -167,7 +279,8 @@ make_ctx(struct tls_context *context, SSL_CTX **made, char *error)
 		lib->SSL_CTX_ctrl(ctx, SSL_CTRL_SET_MIN_PROTO_VERSION,
 		    TLS1_2_VERSION, NULL);
 	context->beyond_tls12 = minimum > TLS1_2_VERSION;
-	tls_library_set_policy(lib, ctx);
+	if (tls_library_level >= 0)
+		lib->SSL_CTX_set_security_level(ctx, tls_library_level);
 	lib->SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
 	lib->SSL_CTX_set_cert_verify_callback(ctx, verify, context);
 	lib->SSL_CTX_set_default_passwd_cb(ctx, no_passphrase);
@@ -183,69 +296,43 @@ make_ctx(struct tls_context *context, SSL_CTX **made, char *error)
 
 /* --- reading again ---------------------------------------------------- */
 
-/* NULL, or the file that cannot be used; errno is 0 if that is no regular one,
- * as reading it might block. */
+/* NULL, or a file that cannot be used; errno is 0 if that is no regular one, as
+ * reading it might block. */
 static const char *
-look_at_files(const char *const paths[TLS_FILES], struct stat files[TLS_FILES])
+find_unusable(const char *const paths[TLS_FILES])
 {
-	memset(files, 0, TLS_FILES * sizeof(*files));
+	struct stat status;
+
 	for (size_t i = 0; i < TLS_FILES; i++) {
 		errno = 0;
-		if (paths[i] != NULL && (stat(paths[i], &files[i]) == -1 ||
-					    !S_ISREG(files[i].st_mode)))
+		if (paths[i] != NULL &&
+		    (stat(paths[i], &status) == -1 || !S_ISREG(status.st_mode)))
 			return paths[i];
 	}
 	return NULL;
-}
-
-/* The inode changes with a rename, and the time of its change cannot be set. */
-static bool
-are_same_files(const struct stat a[TLS_FILES], const struct stat b[TLS_FILES])
-{
-	for (size_t i = 0; i < TLS_FILES; i++)
-		if (a[i].st_dev != b[i].st_dev || a[i].st_ino != b[i].st_ino ||
-		    a[i].st_size != b[i].st_size ||
-		    a[i].st_ctim.tv_sec != b[i].st_ctim.tv_sec ||
-		    a[i].st_ctim.tv_nsec != b[i].st_ctim.tv_nsec)
-			return false;
-	return true;
-}
-
-/* The files are examined before they are read, so that one that changes
- * meanwhile differs the next time. */
-static int
-make_anew(struct tls_context *context, char *error)
-{
-	const struct library *lib = &context->lib;
-	struct stat files[TLS_FILES];
-	const char *path = look_at_files(context->paths, files);
-	SSL_CTX *ctx = NULL;
-	int rc;
-
-	if (path != NULL)
-		return mistake(error, "TLS file", path,
-		    errno == 0 ? "not a regular file any more"
-			       : strerror(errno));
-	if (are_same_files(files, context->files))
-		return 0;
-	rc = make_ctx(context, &ctx, error);
-	if (rc != 0)
-		return rc;
-	lib->SSL_CTX_free(context->ctx);
-	context->ctx = ctx;
-	memcpy(context->files, files, sizeof(files));
-	return 0;
 }
 
 void
 tls_context_refresh(struct tls_context *context, bool anew)
 {
 	char error[TLS_ERROR_MAX];
+	SSL_CTX *ctx = NULL;
+	const char *path;
 	int rc;
 
 	if (context->ctx == NULL || !reread_is_due(&context->reread, anew))
 		return;
-	rc = make_anew(context, error);
+	path = find_unusable(context->paths);
+	if (path != NULL)
+		rc = mistake(error, "TLS file", path,
+		    errno == 0 ? "not a regular file any more"
+			       : strerror(errno));
+	else
+		rc = make_ctx(context, &ctx, error);
+	if (rc == 0) {
+		context->lib.SSL_CTX_free(context->ctx);
+		context->ctx = ctx;
+	}
 	reread_finish(&context->reread, rc == 0 ? NULL : error);
 }
 
@@ -264,7 +351,6 @@ has_files(const struct tls_context *context)
 	       context->paths[TLS_CERT] != NULL;
 }
 
-/* The files are examined before they are read: see make_anew. */
 struct tls_context *
 tls_context_new(const struct tls_config *config)
 {
@@ -277,8 +363,7 @@ tls_context_new(const struct tls_config *config)
 	context->paths[TLS_KEY] = config->key_file;
 	context->die = config->die;
 	context->reread.enabled =
-	    has_files(context) &&
-	    look_at_files(context->paths, context->files) == NULL;
+	    has_files(context) && find_unusable(context->paths) == NULL;
 	return context;
 }
 
@@ -288,12 +373,6 @@ tls_context_free(struct tls_context *context)
 	if (context != NULL && context->ctx != NULL)
 		context->lib.SSL_CTX_free(context->ctx);
 	free(context);
-}
-
-bool
-tls_context_may_block(const struct tls_context *context)
-{
-	return has_files(context) && !context->reread.enabled;
 }
 
 /* openssl.cnf must be read where it has the policy of the system. But the
@@ -312,7 +391,7 @@ tls_context_load(struct tls_context *context)
 	if (context->ctx != NULL)
 		return;
 	context->reread.read_at = clock_now();
-	options = tls_library_prepare() | OPENSSL_INIT_NO_ATEXIT |
+	options = tls_library_options | OPENSSL_INIT_NO_ATEXIT |
 		  OPENSSL_INIT_NO_LOAD_CRYPTO_STRINGS;
 	rc = tls_library_fill(&context->lib, error);
 	if (rc == 0 && lib->OpenSSL_version_num() >= OPENSSL_3)
@@ -334,6 +413,12 @@ on_first_turn(void *arg)
 void
 tls_context_begin(struct tls_context *context, struct loop *loop)
 {
+	bool may_block = has_files(context) && !context->reread.enabled;
+
+	if (loop == NULL || may_block) {
+		tls_context_load(context);
+		return;
+	}
 	context->timer =
 	    (struct loop_timer){.on_due = on_first_turn, .arg = context};
 	loop_timer_set(loop, &context->timer, clock_now());

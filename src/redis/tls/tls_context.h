@@ -1,5 +1,9 @@
-/* OpenSSL as the tls files and stream.c use it. No type of OpenSSL leaves
- * these. */
+/* OpenSSL as the tls files use it. No type of OpenSSL leaves these.
+ *
+ * Its functions are loaded from a shared library when the first context is made
+ * (tls_loaded.c), or linked (tls_linked.c). It is that of this system
+ * (tls_system.c), or a part of the program that goes to others (`make static`,
+ * tls_static.c). */
 #ifndef TLS_CONTEXT_H
 #define TLS_CONTEXT_H
 
@@ -7,7 +11,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <stdbool.h>
-#include <sys/stat.h>
+#include <stdint.h>
 
 #include "base/loop.h"
 #include "redis/reread.h"
@@ -22,6 +26,7 @@
 	DO(SSL_CTX_new)                        \
 	DO(SSL_CTX_free)                       \
 	DO(SSL_CTX_ctrl)                       \
+	DO(SSL_CTX_set_security_level)         \
 	DO(SSL_CTX_set_verify)                 \
 	DO(SSL_CTX_set_cert_verify_callback)   \
 	DO(SSL_CTX_set_default_passwd_cb)      \
@@ -93,6 +98,25 @@ struct library {
 };
 /* clang-format on */
 
+/* 0; -1 when OpenSSL cannot be used. An error, here and below, is of
+ * TLS_ERROR_MAX bytes. */
+int tls_library_fill(struct library *lib, char *error);
+
+/* For OPENSSL_init_crypto(3), beside others. */
+extern const uint64_t tls_library_options;
+
+/* For SSL_CTX_set_security_level(3); -1: as openssl.cnf has it. */
+extern const int tls_library_level;
+
+/* The certificate authorities of the system: those in its folder, where OpenSSL
+ * looks for one when it needs it. 0, or 1 if there are none, in no file either.
+ */
+int tls_library_trust_folder(const struct library *lib, SSL_CTX *ctx,
+    char *error);
+
+/* Adds those in its file. 0, or -1 if there are none. */
+int tls_library_trust_file(const struct library *lib, X509_STORE *store);
+
 enum tls_file { TLS_CA, TLS_CERT, TLS_KEY, TLS_FILES };
 
 #define TLS_NAMES_MAX 256
@@ -106,11 +130,17 @@ struct tls_context {
 	void (*die)(int status, const char *why);
 	struct loop_timer timer;
 	const char *paths[TLS_FILES]; /* NULL: not given */
-	struct stat files[TLS_FILES]; /* as they were when ctx was made */
 	struct reread reread;
-	/* Whom the last certificate named that was for another host: valid
-	 * until the next handshake continues. */
+	/* The host names and addresses in the subjectAltName of the last
+	 * certificate that was for another host, for a message: valid until
+	 * the next handshake continues. */
 	char names[TLS_NAMES_MAX];
 };
+
+/* Before a session is made, which may be faster than the loop. */
+void tls_context_load(struct tls_context *context);
+
+/* Whether verification failed because the certificate is for another host. */
+bool tls_names_mismatch(long result);
 
 #endif

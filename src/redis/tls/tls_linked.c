@@ -1,5 +1,5 @@
 /* OpenSSL is linked: `make TLS=linked`, and `make static`. */
-#include "redis/tls/tls_library.h"
+#include "redis/tls/tls_context.h"
 
 /* clang-format off */
 #define ENTRY(name) .name = name, /* NOLINT */

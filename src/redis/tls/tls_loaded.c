@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "redis/tls/tls.h"
-#include "redis/tls/tls_library.h"
+#include "redis/tls/tls_context.h"
 
 /* clang-format off */
 #define PLACE(name) {#name, offsetof(struct library, name)},

@@ -9,7 +9,6 @@
 
 #include "redis/socket.h"
 #include "redis/tls/tls_context.h"
-#include "redis/tls/tls_names.h"
 
 enum { DAY_S = 24 * 60 * 60 };
 

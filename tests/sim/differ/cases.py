@@ -4,8 +4,8 @@ import os
 import re
 
 FLAGS = {"write", "denyoom", "noscript", "loading", "stale", "no_auth", "allow_busy"}
-# What a doctor alone asks, of real servers.
-ELSEWHERE = {"acl|getuser", "command", "exec", "multi", "sentinel|replicas"}
+# What a doctor alone asks, of real servers; and the word of an error.
+ELSEWHERE = {"acl|getuser", "command", "exec", "multi", "sentinel|replicas", "readonly"}
 IN_C = re.compile(r'"([A-Z]+)"(?=(?:,\s*"([A-Za-z-]+)")?)')
 IN_LUA = re.compile(r"'([A-Z]+)'")
 

@@ -226,7 +226,7 @@ class Locks:
                      f"{c.token} {number} {number} {self.record()}", "x" * 5000)
         field = w.one("f", "h", "h:" + c.member, "s", "d", "ds", "e", "es", "w", "o", "t")
         return w.one(
-            ["DEL", key], ["DEL", key], ["DEL", lock], ["PERSIST", key],
+            ["DEL", key], ["DEL", key], ["DEL", lock],
             ["PEXPIRE", key, self.ms()], ["SET", key, "wrong"], ["RPUSH", key, "wrong"],
             ["HSET", key, "wrong", "wrong"], ["ZADD", lock, w.one("1", "1e15"), c.member],
             ["HSET", info, field, text], ["HSET", info, field, number],

@@ -113,12 +113,11 @@ WHOLE = rows("""
     A EXISTS {a}1 {a}2; A READ {b}1 {a}1; A READ {a}1 {a}2; A READ {b}1 {b}2
     A EVAL "return 1" 0; A EVAL "return redis.call('get', '{a}1')" 1 {b}1
     A EVAL "return redis.pcall('get', '{a}1')" 0; A SELECT 1; A SELECT 0
-    A BLPOP {a}1 {a}2 1; A BLPOP {a}1 {b}2 1; A ASKING; A GET {a}1; A READONLY; A READWRITE
-    A CLUSTER SLOTS; B CLUSTER SLOTS; A KEYS *; A CLUSTER MYID; A NOTHING; A GET
-    A EVALSHA x 1 {a}1; A CLUSTER KEYSLOT a; A CLUSTER KEYSLOT ""; A CLUSTER KEYSLOT {a}b
-    A CLUSTER KEYSLOT {}a; A CLUSTER KEYSLOT a{b}c{d}; A CLUSTER KEYSLOT {a
-    A CLUSTER KEYSLOT {}{x}; A CLUSTER KEYSLOT a{{b}}c; A CLUSTER KEYSLOT \xff\xe4
-    """) + [(A, "CLUSTER", "KEYSLOT", "x" * 500)]
+    A BLPOP {a}1 {a}2 1; A BLPOP {a}1 {b}2 1; A ASKING; A GET {a}1
+    A CLUSTER SLOTS; B CLUSTER SLOTS; A KEYS *; A NOTHING; A GET
+    A EVALSHA x 1 {a}1
+    """) + [(node, "GET", key) for node in (A, B) for key in (
+        "a", "", "{a}b", "{}a", "a{b}c{d}", "{a", "{}{x}", "a{{b}}c", "\xff\xe4", "x" * 500)]
 MOVING = rows("""
     A GET {b}1; A GET {b}2; B GET {b}2; B GET {b}1; A READ {b}1 {b}2; A READ {b}1 {b}1
     A READ {b}2 {b}3; A DEL {b}2 {b}3; A BLPOP {b}2 1; A EXISTS {b}1 {a}1
@@ -128,7 +127,7 @@ MOVING = rows("""
     B ASKING; B READ {b}2 {b}2
     B ASKING; B EXISTS {b}1 {b}3
     B ASKING; B GET; B GET {b}2
-    B ASKING; B PING; B GET {b}2
+    B ASKING; B TIME; B GET {b}2
     B ASKING; B ASKING; B GET {b}2
     B ASKING; B NEXT {b}2
     A NEXT {b}1; A SET {b}3 x; A CLUSTER SLOTS
@@ -138,7 +137,7 @@ MIGRATED = rows("""
     A KEYS *
     """)
 MOVED = rows("A GET {b}1; B GET {b}1; A CLUSTER SLOTS; 2 GET {b}7")
-DOWN = rows("A GET {a}1; A GET {c}1; A PING; A EVAL 'return 1' 0; A CLUSTER SLOTS")
+DOWN = rows("A GET {a}1; A GET {c}1; A TIME; A EVAL 'return 1' 0; A CLUSTER SLOTS")
 
 
 def play_cluster(player):
@@ -200,15 +199,15 @@ def check_cluster(folder, clock, path, double):
 # --- trouble --------------------------------------------------------------------
 
 EVERYTHING = rows("""
-    2 GET s0; 2 SET s0 v; 2 DEL s0; 2 PING; 2 EVAL "return 1" 0
+    2 GET s0; 2 SET s0 v; 2 DEL s0; 2 EVAL "return 1" 0
     2 EVAL "local v = redis.call('get', KEYS[1]) return v" 1 s0
     2 EVAL "local v = redis.call('set', KEYS[1], 'v') return v" 1 s0
     2 EVAL "local v = redis.pcall('del', KEYS[1]) return v" 1 s0
     2 EVAL "return redis.call('set', KEYS[1], 'v')" 1 s0
-    2 TIME; 2 INFO; 2 ECHO x; 2 SELECT 0; 2 CLIENT ID; 2 CLIENT SETNAME x; 2 BLPOP l0 0.001
-    2 ZADD z0 1 m; 2 CONFIG GET appendfsync; 2 NOTHING; 2 GET; 2 ACL WHOAMI; 2 AUTH x; 2 HELLO
-    2 SCRIPT EXISTS x; 2 SCRIPT LOAD "return 1"; 2 EVALSHA x 0; 2 WAIT 0 1; 2 KEYS *; 2 SCAN 0
-    2 EVALSHA e0e1f9fabfc9d4800c877a703b823ac0578ff8db 0; 2 FLUSHALL
+    2 TIME; 2 INFO; 2 SELECT 0; 2 CLIENT SETNAME x; 2 BLPOP l0 0.001
+    2 ZADD z0 1 m; 2 CONFIG GET appendfsync; 2 NOTHING; 2 GET; 2 ACL WHOAMI; 2 AUTH x
+    2 EVALSHA x 0; 2 WAIT 0 1; 2 KEYS *; 2 SCAN 0
+    2 EVALSHA e0e1f9fabfc9d4800c877a703b823ac0578ff8db 0
     """)
 
 
@@ -248,8 +247,8 @@ def play_misconf(player):
 
 
 LOGINS = rows("""
-    5 AUTH wrong; 5 AUTH other word; 5 HELLO 2 AUTH default no; 5 GET s0; 5 AUTH word; 5 GET s0
-    6 AUTH default word; 6 GET s0; 7 HELLO 2 AUTH default word; 7 GET s0; 7 QUIT
+    5 AUTH wrong; 5 AUTH other word; 5 GET s0; 5 AUTH word; 5 GET s0
+    6 AUTH default word; 6 GET s0
     """)
 
 
@@ -287,7 +286,7 @@ def play_stopped(player):
     os.kill(player.replica.process.pid, signal.SIGSTOP)
     player.is_synchronous = False
     failed = play_all(player, "stopped", rows("""2 SET s0 v; 2 WAIT 0 1; 2 WAIT 1 500
-                                        3 PING; 3 WAIT 1 0"""))
+                                        3 TIME; 3 WAIT 1 0"""))
     player.us = START_US + 501000
     player.clock.set(player.us)
     player.primary.control.ask("PING")
@@ -312,7 +311,7 @@ def check_trouble(player):
 SENTINEL = rows("""
     1 SENTINEL get-master-addr-by-name m; 1 SENTINEL GET-MASTER-ADDR-BY-NAME x
     1 SENTINEL MASTER x; 1 SENTINEL MASTER m; 1 SENTINEL CKQUORUM x; 1 SENTINEL CKQUORUM m
-    1 SENTINEL NOTHING; 1 SENTINEL; 1 SENTINEL MASTER; 1 SENTINEL CKQUORUM; 1 ROLE; 1 PING
+    1 SENTINEL NOTHING; 1 SENTINEL; 1 SENTINEL MASTER; 1 SENTINEL CKQUORUM; 1 ROLE
     1 GET a; 1 EVAL "return 1" 0; 1 CLIENT SETNAME x; 1 INFO; 1 ASKING; 1 TIME; 1 SELECT 1
     1 AUTH x; 1 ACL WHOAMI
     """)

@@ -17,10 +17,7 @@ WORDS = [
      b"NOSCRIPT No matching script. Please use EVAL.\r"),
     ("valkey", 8, "", b"^-ERR This instance has cluster support disabled", b"+OK"),
     ("valkey", 8, "wait", b"note that if a replica", b"note that since Redis 4.0 if a replica"),
-    ("valkey", 7, "hello", rb"\$6\r\nvalkey\r\n", rb"$5\r\nredis\r\n"),
-    ("valkey", 7, "hello", rb"(version\r\n)\$.*?(\$5\r\nproto)", rb"\1\2"),
     ("redis", 8, "", rb"(unknown command '[^']*'), with args beginning with: \r", rb"\1\r"),
-    ("redis", 8, "hello", rb"(modules\r\n).*$", rb"\1*0\r\n"),
     *((kind, 8, "", b"ERR ACL failure", b"NOPERM ACL failure") for kind in ("redis", "valkey")),
     *((kind, 7.2, "zrank", b"^-ERR syntax error",
        b"-ERR wrong number of arguments for 'zrank' command") for kind in ("redis", "valkey")),
@@ -30,11 +27,9 @@ WORDS = [
 FLAGS = [
     ("redis", 7.2, {"zrank": "arity"}),
     ("valkey", 7, {"zrank": "arity"}),
-    ("redis", 8, {"blpop": "noscript", "wait": "noscript", "cluster|shards": "loading",
-                  "cluster|slots": "loading"}),
-    ("valkey", 8, {"blpop": "noscript", "wait": "noscript", "cluster|shards": "loading",
-                   "cluster|slots": "loading", "cluster|info": "loading",
-                   "cluster|myid": "loading"}),
+    ("redis", 8, {"blpop": "noscript", "wait": "noscript", "cluster|slots": "loading"}),
+    ("valkey", 8, {"blpop": "noscript", "wait": "noscript", "cluster|slots": "loading",
+                   "cluster|info": "loading"}),
 ]
 
 

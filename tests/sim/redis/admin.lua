@@ -8,18 +8,6 @@ local handlers = {}
 
 -- --- connections ------------------------------------------------------------
 
-function handlers.ping(_, argv, count)
-  if count > 2 then return keyspace.wrong_arity('ping') end
-  return argv[2] or {ok = 'PONG'}
-end
-
-function handlers.echo(_, argv) return argv[2] end
-
-function handlers.quit(_, _, _, client)
-  client.closed = true
-  return OK
-end
-
 function handlers.time(server)
   local us = server.us
   return {format('%d', math.floor(us / 1000000)), format('%d', us % 1000000)}
@@ -40,12 +28,6 @@ end
 local WRONGPASS = {err = 'WRONGPASS invalid username-password pair or user is '
   .. 'disabled.'}
 
-local function log_in(server, client, user, password)
-  if not server:check_password(user, password) then return WRONGPASS end
-  client.user, client.is_admitted = user, true
-  return nil
-end
-
 function handlers.auth(server, argv, count, client)
   if count > 3 then return SYNTAX end
   if count == 2 and not server.password then
@@ -53,153 +35,18 @@ function handlers.auth(server, argv, count, client)
       .. 'for the default user. Are you sure your configuration is correct?'}
   end
   local user = count == 3 and argv[2] or 'default'
-  return log_in(server, client, user, argv[count]) or OK
+  if not server:check_password(user, argv[count]) then return WRONGPASS end
+  client.user, client.is_admitted = user, true
+  return OK
 end
 
 local BAD_NAME = {err = 'ERR Client names cannot contain spaces, newlines or '
   .. 'special characters.'}
 
-local function set_name(client, name)
-  if string.find(name, '[^!-~]') then return BAD_NAME end
-  client.name = name
-  return nil
-end
-
 handlers['client|setname'] = function(_, argv, _, client)
-  return set_name(client, argv[3]) or OK
-end
-
-handlers['client|getname'] = function(_, _, _, client)
-  return client.name ~= '' and client.name or false
-end
-
-handlers['client|id'] = function(_, _, _, client) return client.id end
-
-local function address(client)
-  return client.address or format('127.0.0.1:%d', client.id)
-end
-
-handlers['client|list'] = function(server, _, count)
-  if count > 2 then return SYNTAX end
-  local lines = {}
-  for i, one in ipairs(server.clients) do
-    lines[i] = format('id=%d addr=%s name=%s db=%d flags=%s user=%s\n', one.id,
-      address(one), one.name, one.db, one.blocked and 'b' or 'N', one.user)
-  end
-  return table.concat(lines)
-end
-
--- {ID, ADDR, USER, TYPE: text; skips_me}, or nil and the error.
-local function read_kill_filters(server, argv, count)
-  local filters = {skips_me = true}
-  for i = 3, count, 2 do
-    local name, value = upper(argv[i]), argv[i + 1]
-    if not value then return nil, SYNTAX end
-    if name == 'SKIPME' and (lower(value) == 'yes' or lower(value) == 'no') then
-      filters.skips_me = lower(value) == 'yes'
-    elseif name == 'ID' then
-      local id = integer(value)
-      if not id or id < 1 then
-        return nil, {err = 'ERR client-id should be greater than 0'}
-      end
-      filters.ID = id
-    elseif name == 'TYPE' and lower(value) ~= 'normal' then
-      return nil, {err = "ERR Unknown client type '" .. value .. "'"}
-    elseif name == 'USER' and not server:has_user(value) then
-      return nil, {err = "ERR No such user '" .. value .. "'"}
-    elseif name == 'ADDR' or name == 'USER' or name == 'TYPE' then
-      filters[name] = value
-    else
-      return nil, SYNTAX
-    end
-  end
-  return filters
-end
-
--- The server hangs up on a client that is not the caller, without a word: also
--- without those that it has not sent yet.
-function Server:kill(client)
-  for i = 1, #self.out, 2 do
-    if self.out[i] == client then self.out[i + 1] = '' end
-  end
-  if client.blocked then
-    client.queue = {}
-    self:unblock(client)
-  end
-  client.closed = true
-  self.out[#self.out + 1] = client
-  self.out[#self.out + 1] = ''
-end
-
-local function kill_matching(server, filters, caller)
-  local killed = 0
-  for _, one in ipairs(server.clients) do
-    if not one.closed and (not filters.ID or filters.ID == one.id)
-      and (not filters.ADDR or filters.ADDR == address(one))
-      and (not filters.USER or filters.USER == one.user)
-      and not (filters.skips_me and one == caller) then
-      killed = killed + 1
-      if one == caller then one.closed = true else server:kill(one) end
-    end
-  end
-  return killed
-end
-
-handlers['client|kill'] = function(server, argv, count, client)
-  if count == 3 then
-    local filters = {ADDR = argv[3]}
-    return kill_matching(server, filters, client) > 0 and OK
-      or {err = 'ERR No such client'}
-  end
-  local filters, failure = read_kill_filters(server, argv, count)
-  if failure then return failure end
-  return kill_matching(server, filters, client)
-end
-
--- --- HELLO ------------------------------------------------------------------
-
-local function greet(server, client)
-  return {'server', 'redis', 'version', server.version, 'proto', 2, 'id',
-    client.id, 'mode', server.cluster and 'cluster' or 'standalone', 'role',
-    server.primary and 'replica' or 'master', 'modules', {}}
-end
-
--- Options act one after the other, even if a later one is wrong. Returns the
--- error of the first that is.
-local function obey_hello_options(server, argv, count, client)
-  local i, failure = 3, nil
-  while i <= count and not failure do
-    local word = upper(argv[i])
-    if word == 'AUTH' and i + 2 <= count then
-      failure = log_in(server, client, argv[i + 1], argv[i + 2])
-      i = i + 3
-    elseif word == 'SETNAME' and i < count then
-      failure = set_name(client, argv[i + 1])
-      i = i + 2
-    else
-      failure = {err = "ERR Syntax error in HELLO option '" .. argv[i] .. "'"}
-    end
-  end
-  return failure
-end
-
--- RESP3 is for nobody here: it is refused as a version to come would be.
-function handlers.hello(server, argv, count, client)
-  local version = count > 1 and integer(argv[2])
-  if count > 1 and not version then
-    return {err = 'ERR Protocol version is not an integer or out of range'}
-  elseif version and version ~= 2 then
-    return {err = 'NOPROTO unsupported protocol version'}
-  end
-  local failure = obey_hello_options(server, argv, count, client)
-  if failure then return failure end
-  if not client.is_admitted then
-    return {err = 'NOAUTH HELLO must be called with the client already '
-      .. 'authenticated, otherwise the HELLO ' .. (server.is_new and '<proto> '
-      or '') .. 'AUTH <user> <pass> option can be used to authenticate the '
-      .. 'client and select the RESP protocol version at the same time'}
-  end
-  return greet(server, client)
+  if string.find(argv[3], '[^!-~]') then return BAD_NAME end
+  client.name = argv[3]
+  return OK
 end
 
 -- --- access rules -----------------------------------------------------------

@@ -99,8 +99,7 @@ function Server:route(command, argv, count, client)
     return redirect('ASK', slot, state.migrating[slot])
   elseif owner ~= self and state.importing[slot] and client.asked then
     return found.is_multiple and found.is_missing and TRYAGAIN or nil
-  elseif owner == self or owner == self.primary and client.reads_replica
-    and not command.write and not command.is_script then
+  elseif owner == self then
     return nil
   end
   return redirect('MOVED', slot, owner)
@@ -166,25 +165,9 @@ handlers.asking = of_cluster(function(_, _, _, client)
   return OK
 end)
 
-handlers.readonly = of_cluster(function(_, _, _, client)
-  client.reads_replica = true
-  return OK
-end)
-
-handlers.readwrite = of_cluster(function(_, _, _, client)
-  client.reads_replica = nil
-  return OK
-end)
-
 local function node_id(node)
   return node.node_id or format('%040x', node.port)
 end
-
-handlers['cluster|myid'] = of_cluster(node_id)
-
-handlers['cluster|keyslot'] = of_cluster(function(_, argv)
-  return slot_of(argv[3])
-end)
 
 -- {first, last, node} of the slots that have an owner, in order.
 local function list_ranges(state)
@@ -217,32 +200,6 @@ handlers['cluster|slots'] = of_cluster(function(server)
     ranges[i] = row
   end
   return ranges
-end)
-
-local function describe_member(node)
-  return {'id', node_id(node), 'port', node.port, 'ip', node.host, 'endpoint',
-    node.host, 'role', node.primary and 'replica' or 'master',
-    'replication-offset', node.offset, 'health', 'online'}
-end
-
-handlers['cluster|shards'] = of_cluster(function(server)
-  local shards, of_owner = {}, {}
-  for _, range in ipairs(list_ranges(server.cluster)) do
-    local owner = range[3]
-    local shard = of_owner[owner]
-    if not shard then
-      local nodes = {describe_member(owner)}
-      for i, link in ipairs(owner.replicas) do
-        nodes[i + 1] = describe_member(link.replica)
-      end
-      shard = {'slots', {}, 'nodes', nodes}
-      of_owner[owner] = shard
-      shards[#shards + 1] = shard
-    end
-    shard[2][#shard[2] + 1] = range[1]
-    shard[2][#shard[2] + 1] = range[2]
-  end
-  return shards
 end)
 
 handlers['cluster|info'] = of_cluster(function(server)

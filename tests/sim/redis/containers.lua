@@ -4,7 +4,7 @@ local OK, SYNTAX = keyspace.OK, keyspace.SYNTAX
 local NOT_INTEGER, NOT_FLOAT = keyspace.NOT_INTEGER, keyspace.NOT_FLOAT
 local typed, make = keyspace.typed, keyspace.make
 local integer, float = data.integer, data.float
-local upper, huge = string.upper, math.huge
+local upper = string.upper
 local handlers = {}
 
 -- --- hashes -----------------------------------------------------------------
@@ -44,11 +44,6 @@ function handlers.hmget(server, argv, count)
   local map, values = entry and entry.map, {}
   for i = 3, count do values[i - 2] = map and map[argv[i]] or false end
   return values
-end
-
-function handlers.hexists(server, argv)
-  local entry, failure = typed(server, argv[2], 'hash')
-  return failure or entry and entry.map[argv[3]] and 1 or 0
 end
 
 function handlers.hlen(server, argv)
@@ -106,21 +101,9 @@ local function pop(server, entry)
   return value
 end
 
-function handlers.lpop(server, argv, count)
-  if count > 3 then return keyspace.wrong_arity('lpop') end
-  local most = count == 3 and integer(argv[3])
-  if count == 3 and (not most or most < 0) then
-    return {err = 'ERR value is out of range, must be positive'}
-  end
+function handlers.lpop(server, argv)
   local entry, failure = typed(server, argv[2], 'list')
-  if failure then return failure end
-  if not entry then return most and keyspace.NIL_ARRAY or false end
-  if not most then return pop(server, entry) end
-  local values = {}
-  while #values < most and entry.items[1] do
-    values[#values + 1] = pop(server, entry)
-  end
-  return values
+  return failure or entry and pop(server, entry) or false
 end
 
 function handlers.llen(server, argv)
@@ -157,36 +140,18 @@ function handlers.ltrim(server, argv)
   return OK
 end
 
-function handlers.lset(server, argv)
-  local entry, failure = typed(server, argv[2], 'list')
-  if not entry then return failure or {err = 'ERR no such key'} end
-  local index = integer(argv[3])
-  if not index then return NOT_INTEGER end
-  if index < 0 then index = index + #entry.items end
-  if not entry.items[index + 1] then return {err = 'ERR index out of range'} end
-  entry.items[index + 1] = argv[4]
-  server.is_dirty = true
-  return OK
-end
-
--- A negative number counts from the end.
 function handlers.lrem(server, argv)
   local most = integer(argv[3])
   if not most then return NOT_INTEGER end
   local entry, failure = typed(server, argv[2], 'list')
   if not entry then return failure or 0 end
-  local items, removed = entry.items, 0
-  local from, to, step = 1, #items, 1
-  if most < 0 then from, to, step, most = #items, 1, -1, -most end
-  local i = from
-  while (step > 0 and i <= #items or step < 0 and i >= to)
-    and (most == 0 or removed < most) do
+  local items, removed, i = entry.items, 0, 1
+  while i <= #items and (most == 0 or removed < most) do
     if items[i] == argv[4] then
       table.remove(items, i)
       removed = removed + 1
-      if step < 0 then i = i - 1 end
     else
-      i = i + step
+      i = i + 1
     end
   end
   if removed > 0 then server.is_dirty = true end
@@ -249,78 +214,13 @@ function handlers.take_for_blocked(server, key, client)
   end
 end
 
--- --- sorted sets: ZADD ------------------------------------------------------
-
-local add_flags = {NX = true, XX = true, GT = true, LT = true, CH = true,
-  INCR = true}
-
--- {NX...: true} and the position of the first score.
-local function read_add_flags(argv, count)
-  local flags, i = nil, 3
-  while i <= count do
-    local word = argv[i]
-    word = add_flags[word] and word or upper(word)
-    if not add_flags[word] then break end
-    flags = flags or {}
-    flags[word] = true
-    i = i + 1
-  end
-  return flags, i
-end
-
-local function judge_add(flags, elements)
-  if elements == 0 or elements % 1 ~= 0 then return SYNTAX end
-  if not flags then return nil end
-  if flags.NX and flags.XX then
-    return {err = 'ERR XX and NX options at the same time are not compatible'}
-  elseif flags.GT and flags.NX or flags.LT and flags.NX
-    or flags.GT and flags.LT then
-    return {err = 'ERR GT, LT, and/or NX options at the same time are not '
-      .. 'compatible'}
-  elseif flags.INCR and elements > 1 then
-    return {err = 'ERR INCR option supports a single increment-element pair'}
-  end
-end
-
--- The new score of one member, or nil if it stays as it is.
-local function new_score(flags, former, score)
-  if not flags then return score end
-  if former and flags.NX or not former and flags.XX then return nil end
-  if flags.INCR and former then score = former + score end
-  if former and (flags.GT and score <= former or flags.LT and score >= former)
-  then
-    return nil
-  end
-  return score
-end
-
-local function add_pairs(server, entry, argv, first, scores, flags)
-  local added, changed, result = 0, 0, nil
-  for i = 1, #scores do
-    local name = argv[first + 2 * i - 1]
-    local score = new_score(flags, entry.map[name], scores[i])
-    if score and score ~= score then
-      return nil, {err = 'ERR resulting score is not a number (NaN)'}
-    end
-    result = score
-    if score then
-      local is_new, is_changed = data.set_score(entry, name, score)
-      if is_new then added = added + 1 end
-      if is_changed then changed = changed + 1 end
-    end
-  end
-  if changed > 0 then server.is_dirty = true end
-  if flags and flags.INCR then
-    return result and server:number_text(result) or false
-  end
-  return flags and flags.CH and changed or added
-end
+-- --- sorted sets -------------------------------------------------------------
 
 function handlers.zadd(server, argv, count)
-  local flags, first = read_add_flags(argv, count)
+  local is_update = upper(argv[3]) == 'XX'
+  local first = is_update and 4 or 3
   local elements = (count - first + 1) / 2
-  local failure = judge_add(flags, elements)
-  if failure then return failure end
+  if elements == 0 or elements % 1 ~= 0 then return SYNTAX end
   local scores = {}
   for i = 1, elements do
     scores[i] = float(argv[first + 2 * i - 2])
@@ -329,15 +229,20 @@ function handlers.zadd(server, argv, count)
   local entry, wrong = typed(server, argv[2], 'zset')
   if wrong then return wrong end
   if not entry then
-    if flags and flags.XX then return not flags.INCR and 0 or false end
+    if is_update then return 0 end
     entry = make(server, argv[2], 'zset')
   end
-  local reply, problem = add_pairs(server, entry, argv, first, scores, flags)
-  keyspace.drop_if_empty(server, entry)
-  return problem or reply
+  local added = 0
+  for i = 1, elements do
+    local name = argv[first + 2 * i - 1]
+    if not is_update or entry.map[name] then
+      local is_new, is_changed = data.set_score(entry, name, scores[i])
+      if is_new then added = added + 1 end
+      if is_changed then server.is_dirty = true end
+    end
+  end
+  return added
 end
-
--- --- sorted sets: the others ------------------------------------------------
 
 function handlers.zrem(server, argv, count)
   local entry, failure = typed(server, argv[2], 'zset')
@@ -411,41 +316,13 @@ function handlers.zremrangebyscore(server, argv)
   return last - first + 1
 end
 
--- {WITHSCORES, BYSCORE, REV: true; offset, most}, or nil and the error. Only
--- ZRANGE has BYSCORE and REV.
-local function read_range_options(argv, count, is_zrange)
-  local options, i = {BYSCORE = not is_zrange}, 5
-  while i <= count do
-    local word = upper(argv[i])
-    if word == 'LIMIT' and i + 2 <= count then
-      options.offset, options.most = integer(argv[i + 1]), integer(argv[i + 2])
-      if not options.offset or not options.most then return nil, NOT_INTEGER end
-      i = i + 2
-    elseif word == 'WITHSCORES'
-      or is_zrange and (word == 'BYSCORE' or word == 'REV') then
-      options[word] = true
-    else
-      return nil, SYNTAX
-    end
-    i = i + 1
-  end
-  if options.offset and options.most ~= -1 and not options.BYSCORE then
-    return nil, {err = 'ERR syntax error, LIMIT is only supported in '
-      .. 'combination with either BYSCORE or BYLEX'}
-  end
-  return options
-end
-
--- The members from the first position to the last, or back if step is -1.
-local function list_members(server, entry, first, last, options)
+local function list_members(server, entry, first, last, with_scores)
   local list, n = {}, 0
-  local step = options and options.REV and -1 or 1
-  if step < 0 then first, last = last, first end
-  for i = first, last, step do
+  for i = first, last do
     local name = entry.items[i]
     n = n + 1
     list[n] = name
-    if options and options.WITHSCORES then
+    if with_scores then
       n = n + 1
       list[n] = server:number_text(entry.map[name])
     end
@@ -453,47 +330,24 @@ local function list_members(server, entry, first, last, options)
   return list
 end
 
-local function range_by_score(server, argv, options)
-  local low, high = argv[3], argv[4]
-  if options.REV then low, high = high, low end
-  local range, failure = read_range(low, high)
+function handlers.zrangebyscore(server, argv, count)
+  if count > 4 then return SYNTAX end
+  local range, failure = read_range(argv[3], argv[4])
   if failure then return failure end
   local entry, wrong = typed(server, argv[2], 'zset')
   if not entry then return wrong or {} end
-  local first, last = data.between(entry, range)
-  local offset, most = options.offset or 0, options.most or -1
-  if offset < 0 then return {} end
-  if most < 0 then most = huge end
-  if options.REV then
-    last = last - offset
-    first = math.max(first, last - most + 1)
-  else
-    first = first + offset
-    last = math.min(last, first + most - 1)
-  end
-  return list_members(server, entry, first, last, options)
-end
-
-function handlers.zrangebyscore(server, argv, count)
-  local options, failure = read_range_options(argv, count, false)
-  return failure or range_by_score(server, argv, options)
+  return list_members(server, entry, data.between(entry, range))
 end
 
 function handlers.zrange(server, argv, count)
-  local options, failure
-  if count > 4 then
-    options, failure = read_range_options(argv, count, true)
-    if failure then return failure end
-    if options.BYSCORE then return range_by_score(server, argv, options) end
-  end
+  local with_scores = count == 5 and upper(argv[5]) == 'WITHSCORES'
+  if count > 4 and not with_scores then return SYNTAX end
   local from, to = integer(argv[3]), integer(argv[4])
   if not from or not to then return NOT_INTEGER end
   local entry, wrong = typed(server, argv[2], 'zset')
   if not entry then return wrong or {} end
-  local length = #entry.items
-  if options and options.REV then from, to = -1 - to, -1 - from end
-  local first, last = cut(from, to, length)
-  return list_members(server, entry, first, last, options)
+  local first, last = cut(from, to, #entry.items)
+  return list_members(server, entry, first, last, with_scores)
 end
 
 return handlers

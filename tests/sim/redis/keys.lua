@@ -8,7 +8,7 @@ local data, keyspace = ...
 local OK, SYNTAX = keyspace.OK, keyspace.SYNTAX
 local NOT_INTEGER = keyspace.NOT_INTEGER
 local find, typed, integer = keyspace.find, keyspace.typed, data.integer
-local format, upper, lower = string.format, string.upper, string.lower
+local format, upper = string.format, string.upper
 local handlers = {}
 
 -- --- strings ----------------------------------------------------------------
@@ -28,26 +28,17 @@ local function store(server, key, value)
   return entry
 end
 
--- EX, PX: from now on; EXAT, PXAT: a time. The number of ms in their unit.
-local life_units = {EX = 1000, PX = 1, EXAT = 1000, PXAT = 1}
-
--- {NX, XX, GET, KEEPTTL: true; unit: EX...; life: text}, or nil.
+-- {NX: true; unit: PX from now on or PXAT, a time; life: text}, or nil.
 local function read_set_options(argv, count)
   local options, i = {}, 4
   while i <= count do
     local word = upper(argv[i])
-    if life_units[word] then
-      if i == count or options.unit or options.KEEPTTL then return nil end
+    if word == 'PX' or word == 'PXAT' then
+      if i == count or options.unit then return nil end
       options.unit, options.life = word, argv[i + 1]
       i = i + 1
-    elseif word == 'KEEPTTL' then
-      if options.unit then return nil end
-      options.KEEPTTL = true
-    elseif word == 'GET' then
-      options.GET = true
-    elseif word == 'NX' and not options.XX
-      or word == 'XX' and not options.NX then
-      options[word] = true
+    elseif word == 'NX' then
+      options.NX = true
     else
       return nil
     end
@@ -57,14 +48,12 @@ local function read_set_options(argv, count)
 end
 
 -- When a life ends, or nil and the error.
-local function end_of(server, text, unit, name)
-  local number = integer(text)
-  if not number then return nil, NOT_INTEGER end
-  local ms = number * life_units[unit]
-  local is_absolute = #unit == 4
-  if number <= 0 or ms >= 2 ^ 63
-    or not is_absolute and ms > 2 ^ 63 - server.ms then
-    return nil, {err = "ERR invalid expire time in '" .. name .. "' command"}
+local function end_of(server, text, unit)
+  local ms = integer(text)
+  if not ms then return nil, NOT_INTEGER end
+  local is_absolute = unit == 'PXAT'
+  if ms <= 0 or not is_absolute and ms > 2 ^ 63 - server.ms then
+    return nil, {err = "ERR invalid expire time in 'set' command"}
   end
   return is_absolute and ms or ms + server.ms
 end
@@ -73,24 +62,15 @@ local function set_with(server, argv, options)
   local key, value = argv[2], argv[3]
   local till, failure
   if options.unit then
-    till, failure = end_of(server, options.life, options.unit, 'set')
+    till, failure = end_of(server, options.life, options.unit)
     if failure then return failure end
   end
-  local former = find(server, key)
-  local reply = OK
-  if options.GET then
-    if former and former.kind ~= 'string' then return keyspace.WRONGTYPE end
-    reply = former and former.value or false
-  end
-  if options.NX and former or options.XX and not former then
-    return options.GET and reply or false
-  end
-  local entry = store(server, key, value)
-  if not options.KEEPTTL then entry.till = till end
+  if find(server, key) and options.NX then return false end
+  store(server, key, value).till = till
   server.is_dirty = true
   server.rewritten = till and {'SET', key, value, 'PXAT', format('%.0f', till)}
-    or {'SET', key, value, options.KEEPTTL and 'KEEPTTL' or nil}
-  return reply
+    or {'SET', key, value}
+  return OK
 end
 
 function handlers.set(server, argv, count)
@@ -105,20 +85,9 @@ function handlers.set(server, argv, count)
   return OK
 end
 
-function handlers.incr(server, argv)
-  local entry, failure = typed(server, argv[2], 'string')
-  if failure then return failure end
-  local number = entry and integer(entry.value) or not entry and 0
-  if not number then return NOT_INTEGER end
-  local text = format('%.0f', number + 1)
-  store(server, argv[2], text)
-  server.is_dirty = true
-  return number + 1
-end
-
 -- --- any type ---------------------------------------------------------------
 
-local function delete(server, argv, count)
+function handlers.del(server, argv, count)
   local deleted = 0
   for i = 2, count do
     local entry = find(server, argv[i])
@@ -130,8 +99,6 @@ local function delete(server, argv, count)
   if deleted > 0 then server.is_dirty = true end
   return deleted
 end
-handlers.del = delete
-handlers.unlink = delete
 
 function handlers.exists(server, argv, count)
   local found = 0
@@ -158,57 +125,15 @@ function handlers.ttl(server, argv)
   return ms < 0 and ms or math.floor((ms + 500) / 1000)
 end
 
-function handlers.persist(server, argv)
-  local entry = find(server, argv[2])
-  if not entry or not entry.till then return 0 end
-  entry.till = nil
-  server.is_dirty = true
-  return 1
-end
-
--- {NX, XX, GT, LT: true}, or nil and the error.
-local function read_expire_options(argv, count)
-  local options = {}
-  for i = 4, count do
-    local word = upper(argv[i])
-    if word ~= 'NX' and word ~= 'XX' and word ~= 'GT' and word ~= 'LT' then
-      return nil, {err = 'ERR Unsupported option ' .. argv[i]}
-    end
-    options[word] = true
-  end
-  if options.NX and (options.XX or options.GT or options.LT) then
-    return nil, {err = 'ERR NX and XX, GT or LT options at the same time are '
-      .. 'not compatible'}
-  elseif options.GT and options.LT then
-    return nil, {err = 'ERR GT and LT options at the same time are not '
-      .. 'compatible'}
-  end
-  return options
-end
-
--- No time of expiry counts as one that never comes.
-local function is_kept(former, till, options)
-  return options.NX and former
-    or options.XX and not former
-    or options.GT and (not former or till <= former)
-    or options.LT and former and till >= former
-end
-
-local function expire(server, argv, count, factor, base, name)
-  local options, failure
-  if count > 3 then
-    options, failure = read_expire_options(argv, count)
-    if failure then return failure end
-  end
+local function expire(server, argv, base, name)
   local number = integer(argv[3])
   if not number then return NOT_INTEGER end
-  local till = number * factor + base
-  if math.abs(number * factor) >= 2 ^ 63 or till >= 2 ^ 63 then
+  local till = number + base
+  if math.abs(number) >= 2 ^ 63 or till >= 2 ^ 63 then
     return {err = "ERR invalid expire time in '" .. name .. "' command"}
   end
   local entry = find(server, argv[2])
   if not entry then return 0 end
-  if options and is_kept(entry.till, till, options) then return 0 end
   server.is_dirty = true
   if till <= server.ms and not server.primary then
     keyspace.delete(server, entry)
@@ -220,44 +145,15 @@ local function expire(server, argv, count, factor, base, name)
   return 1
 end
 
-function handlers.pexpire(server, argv, count)
-  return expire(server, argv, count, 1, server.ms, 'pexpire')
+function handlers.pexpire(server, argv)
+  return expire(server, argv, server.ms, 'pexpire')
 end
 
-function handlers.expire(server, argv, count)
-  return expire(server, argv, count, 1000, server.ms, 'expire')
-end
-
-function handlers.pexpireat(server, argv, count)
-  return expire(server, argv, count, 1, 0, 'pexpireat')
-end
-
-function handlers.expireat(server, argv, count)
-  return expire(server, argv, count, 1000, 0, 'expireat')
+function handlers.pexpireat(server, argv)
+  return expire(server, argv, 0, 'pexpireat')
 end
 
 -- --- all keys ---------------------------------------------------------------
-
-local function is_flush_option(argv, count)
-  local word = count == 2 and lower(argv[2])
-  return count == 1 or word == 'async' or word == 'sync'
-end
-
-function handlers.flushall(server, argv, count)
-  if not is_flush_option(argv, count) then return SYNTAX end
-  server.databases = {}
-  server:select(server.db_number)
-  server.is_dirty = true
-  return OK
-end
-
-function handlers.flushdb(server, argv, count)
-  if not is_flush_option(argv, count) then return SYNTAX end
-  server.databases[server.db_number] = nil
-  server:select(server.db_number)
-  server.is_dirty = true
-  return OK
-end
 
 function handlers.keys(server, argv)
   local found = {}
@@ -267,12 +163,12 @@ function handlers.keys(server, argv)
   return found
 end
 
--- {MATCH, COUNT, TYPE}, or nil and the error.
+-- {MATCH, COUNT}, or nil and the error.
 local function read_scan_options(argv, count)
   local options, i = {COUNT = 10}, 3
   while i <= count do
     local word = upper(argv[i])
-    if i == count or word ~= 'MATCH' and word ~= 'COUNT' and word ~= 'TYPE' then
+    if i == count or word ~= 'MATCH' and word ~= 'COUNT' then
       return nil, SYNTAX
     end
     options[word] = argv[i + 1]
@@ -307,8 +203,7 @@ function handlers.scan(server, argv, count)
       return true
     end
     looked = looked + 1
-    if (not options.MATCH or data.glob(options.MATCH, entry.key))
-      and (not options.TYPE or lower(options.TYPE) == entry.kind) then
+    if not options.MATCH or data.glob(options.MATCH, entry.key) then
       found[#found + 1] = entry.key
     end
   end)
@@ -348,16 +243,6 @@ function handlers.smembers(server, argv)
   local members = data.slice(entry.items, 1, #entry.items)
   if server.dice then shuffle(members, server.dice) end
   return members
-end
-
-function handlers.scard(server, argv)
-  local entry, failure = typed(server, argv[2], 'set')
-  return entry and #entry.items or failure or 0
-end
-
-function handlers.sismember(server, argv)
-  local entry, failure = typed(server, argv[2], 'set')
-  return failure or entry and entry.map[argv[3]] and 1 or 0
 end
 
 return handlers

@@ -6,7 +6,7 @@
 -- C in Redis and Lua here: then it is the first line that returns redis.call,
 -- or `call`, of this command.
 local data, keyspace = ...
-local lower, upper, format = string.lower, string.upper, string.format
+local lower, format = string.lower, string.format
 local handlers = {}
 
 -- The server whose script runs, with its text, whether it has run a write, and
@@ -292,28 +292,6 @@ function handlers.evalsha(server, argv, count, client)
     return {err = 'NOSCRIPT No matching script. Please use EVAL.'}
   end
   return run_script(server, script, client, argv, key_count)
-end
-
-handlers['script|load'] = function(server, argv)
-  local script, failure = keep(server, argv[3])
-  return failure or script.sha
-end
-
-handlers['script|exists'] = function(server, argv, count)
-  local list = {}
-  for i = 3, count do
-    list[i - 2] = server.scripts[lower(argv[i])] and 1 or 0
-  end
-  return list
-end
-
-handlers['script|flush'] = function(server, argv, count)
-  local mode = count == 3 and upper(argv[3])
-  if count > 3 or mode and mode ~= 'SYNC' and mode ~= 'ASYNC' then
-    return {err = 'ERR SCRIPT FLUSH only support SYNC|ASYNC option'}
-  end
-  server.scripts = {}
-  return keyspace.OK
 end
 
 return handlers
