@@ -129,34 +129,29 @@ force_release(struct client *client)
 	const struct opts *opts = client->opts;
 	const struct look *look = &client->look;
 	const struct look_holder *only = NULL;
-	struct event event = {.type = EVENT_COUNT};
 	char who[HOLDER_TEXT_MAX];
 	int result = client_look(client, opts->keys[0].key, &limits);
 
 	if (result != EXITCODE_OK)
 		return result;
-	look_describe_holders(look, who, sizeof(who));
-	event.who = who;
 	if (look->listed == 0) {
 		report_free(client, look);
 		return EXITCODE_OK;
 	}
+	look_describe_holders(look, who, sizeof(who));
 	if (opts->token != NULL)
 		only = look_holder_with(look, opts->token);
-	if (opts->token != NULL && only == NULL) {
-		event.type = EVENT_FORCE_OTHER_TOKEN;
-	} else if (*look->holders[0].digest == '\0') {
-		event.type = EVENT_ENDING;
-		event.ending = ENDING_NOT_A_LOCK;
-		event.why = "it holds more than any token";
-	} else if (opts->token == NULL && !opts->yes &&
-		   !confirm(client, look)) {
-		event.type = EVENT_FORCE_DECLINED;
-	} else {
+	if (opts->token != NULL && only == NULL)
+		CLIENT_EMIT(client, .type = EVENT_FORCE_OTHER_TOKEN,
+		    .who = who);
+	else if (*look->holders[0].digest == '\0')
+		return client_end(client, ENDING_NOT_A_LOCK, who,
+		    "it holds more than any token");
+	else if (opts->token == NULL && !opts->yes && !confirm(client, look))
+		CLIENT_EMIT(client, .type = EVENT_FORCE_DECLINED, .who = who);
+	else
 		return force(client, look, only);
-	}
-	events_emit(client->events, &event);
-	return event.type == EVENT_ENDING ? EXITCODE_NOT_A_LOCK : EXITCODE_BUSY;
+	return EXITCODE_BUSY;
 }
 
 /* --- --resume ------------------------------------------------------------ */

@@ -11,7 +11,6 @@
 #include "lock/claim.h"
 #include "lock/limit.h"
 #include "lock/record.h"
-#include "redis/cursor.h"
 #include "redis/reply.h"
 
 enum { HOLDER_VALUES = 5 }; /* of look.lua, for each */
@@ -180,19 +179,17 @@ add_present_run(struct look *look, const char *entry, bool holds)
 }
 
 /* Without what a kind or --min-hold puts before or behind it. */
-static char *
-token_of(const char *member)
+static void
+read_token(const char *member, char token[LIMIT_LONG_TEXT + 1])
 {
 	static const char kept[] = ":kept";
-	size_t length;
 
 	if (strncmp(member, "s:", 2) == 0)
 		member += 2;
-	length = strlen(member);
-	if (length == TOKEN_SIZE - 1 + strlen(kept) &&
-	    strcmp(member + TOKEN_SIZE - 1, kept) == 0)
-		length = TOKEN_SIZE - 1;
-	return mem_strndup(member, length);
+	snprintf(token, LIMIT_LONG_TEXT + 1, "%s", member);
+	if (strlen(token) == TOKEN_SIZE - 1 + strlen(kept) &&
+	    strcmp(token + TOKEN_SIZE - 1, kept) == 0)
+		token[TOKEN_SIZE - 1] = '\0';
 }
 
 static void
@@ -207,7 +204,7 @@ take_holder(struct cursor *cursor, struct look_holder *holder,
 	member = cursor_text(cursor, LIMIT_LONG_TEXT);
 	length = cursor_integer(cursor, 0, LIMIT_EXACT);
 	holder->token_is_whole = (int64_t)strlen(member) == length;
-	holder->token = token_of(member);
+	read_token(member, holder->token);
 	snprintf(holder->digest, sizeof(holder->digest), "%s",
 	    cursor_text(cursor, LOOK_DIGEST_SIZE - 1));
 	who->reported_at = clock_now();
@@ -216,11 +213,9 @@ take_holder(struct cursor *cursor, struct look_holder *holder,
 	who->state = HOLDER_FOREIGN;
 	snprintf(who->pid, sizeof(who->pid), "?");
 	who->held_ms = -1;
-	if (!record_read_entry(entry, look->now_ms, who, &read)) {
-		holder->command = mem_strdup("");
+	if (!record_read_entry(entry, look->now_ms, who, &read))
 		return;
-	}
-	holder->command = mem_strdup(read.command);
+	memcpy(holder->command, read.command, sizeof(read.command));
 	holder->since_ms = read.since_ms;
 	holder->is_left = read.is_left;
 	snprintf(holder->fence, sizeof(holder->fence), "%s", read.fence);
@@ -410,10 +405,6 @@ query_fini(struct look *look)
 		free(look->queue[i].id);
 		free(look->queue[i].pid);
 		free(look->queue[i].host);
-	}
-	for (size_t i = 0; i < look->listed; i++) {
-		free(look->holders[i].token);
-		free(look->holders[i].command);
 	}
 	for (size_t i = 0; i < look->problem_count; i++) {
 		free(look->problems[i].key);

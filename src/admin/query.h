@@ -8,6 +8,7 @@
 
 #include "lock/claim.h"
 #include "lock/holder.h"
+#include "lock/limit.h"
 #include "lock/request.h"
 #include "redis/value.h"
 
@@ -23,12 +24,12 @@ struct look_waiter {
 };
 
 struct look_holder {
-	char *token;		       /* or its beginning */
-	bool token_is_whole;	       /* and is no binary */
-	char digest[LOOK_DIGEST_SIZE]; /* for script_force; or empty */
-	struct holder who;	       /* known: a rlockrun, with a record */
+	char token[LIMIT_LONG_TEXT + 1]; /* or its beginning */
+	bool token_is_whole;		 /* and is no binary */
+	char digest[LOOK_DIGEST_SIZE];	 /* for script_force; or empty */
+	struct holder who;		 /* known: a rlockrun, with a record */
 	bool is_left; /* to nested runs: the outermost run has ended */
-	char *command;
+	char command[LIMIT_LONG_TEXT + 1];
 	int64_t since_ms;	     /* by the server's clock; 0: not known */
 	char fence[LOOK_FENCE_SIZE]; /* decimal, or empty */
 };

@@ -199,16 +199,15 @@ print_look(const struct look *look, const struct client *client)
 static void
 print_runs(const struct look *look)
 {
-	struct table *table = mem_alloc(sizeof(*table));
-	struct row row = {.table = table};
+	struct table table;
+	struct row row = {.table = &table};
 
-	table_init(table, LOCK_ROW_RUNS);
+	table_init(&table, LOCK_ROW_RUNS);
 	for (size_t i = 0; i < look->run_count; i++) {
-		table_add(table);
+		table_add(&table);
 		lock_row_put_run(&row, NULL, &look->runs[i], look->now_ms);
 	}
-	table_print(table);
-	free(table);
+	table_print(&table);
 }
 
 int

@@ -152,11 +152,9 @@ begin(struct program *self)
 		report_failures(tls_context_reread(context), &self->events);
 	if (loop_init(&self->loop) == -1)
 		log_die(EXITCODE_RESOURCE, "cannot wait for events");
-	if (context != NULL && opts->server_count == 1 &&
-	    !tls_context_may_block(context))
-		tls_context_begin(context, &self->loop);
-	else if (context != NULL)
-		tls_context_load(context);
+	if (context != NULL)
+		tls_context_begin(context,
+		    opts->server_count == 1 ? &self->loop : NULL);
 	self->writer = mem_alloc(sizeof(*self->writer));
 	events_open(&self->events, sinks, opts, &self->loop, self->writer);
 }

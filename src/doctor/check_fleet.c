@@ -353,7 +353,7 @@ ask_replica(const struct visit *primary, struct replica *replica)
 	enquiry_name_node(node, enquiry->endpoint, "replica");
 	visit.findings->subject = node->label;
 	enquiry_begin(&visit.enquiry, &node->endpoint, NULL);
-	check_contact_measure(&visit);
+	check_server_measure(&visit);
 	check_server_ask(&visit);
 	if (!visit.is_over) {
 		replica->clock = visit.clock.best;

@@ -117,21 +117,11 @@ put_limits(char **facts)
 		rows_put(facts, "files:%ju\n", (uintmax_t)limit.rlim_cur);
 }
 
-static int64_t
-read_clock_s(clockid_t id)
-{
-	struct timespec now = {0, 0};
-
-	(void)clock_gettime(id, &now);
-	return now.tv_sec;
-}
-
 /* Two reads at different times may fall on both sides of a second. */
 static void
 put_suspension(char **facts)
 {
-	int64_t asleep_s =
-	    read_clock_s(CLOCK_BOOTTIME) - read_clock_s(CLOCK_MONOTONIC);
+	struct timespec booted = {0, 0}, awake = {0, 0};
 	char source[64] = "unknown";
 	FILE *file = fopen("/sys/devices/system/clocksource/clocksource0/"
 			   "current_clocksource",
@@ -142,8 +132,11 @@ put_suspension(char **facts)
 	if (file != NULL)
 		fclose(file);
 	rows_put(facts, "source:%s\n", source);
-	if (asleep_s > 1)
-		rows_put(facts, "asleep:%" PRId64 "\n", asleep_s);
+	(void)clock_gettime(CLOCK_BOOTTIME, &booted);
+	(void)clock_gettime(CLOCK_MONOTONIC, &awake);
+	if (booted.tv_sec - awake.tv_sec > 1)
+		rows_put(facts, "asleep:%jd\n",
+		    (intmax_t)(booted.tv_sec - awake.tv_sec));
 }
 
 /* --- logs and metrics --------------------------------------------------- */

@@ -17,26 +17,24 @@ enum { CHECK_FAR_US = 1000000 };
 /* As long as nobody knows whether the server has an aclfile. */
 #define CHECK_SAVE_RULES "ACL SAVE with an aclfile, else CONFIG REWRITE"
 
-/* --- check_contact.c: round trips, clock, TLS, writes ------------------- */
+/* --- check_server.c: a server --------------------------------------------- */
 
 /* Opens the connection, and measures on it. */
-void check_contact_measure(struct visit *visit);
+void check_server_measure(struct visit *visit);
 /* Opens the connection, measures on it, and describes its TLS session. */
-void check_contact_begin(struct visit *visit);
+void check_server_begin(struct visit *visit);
 /* Measures once more, and adds what follows from all. */
-void check_contact_end(struct visit *visit);
+void check_server_end(struct visit *visit);
 
 /* Whether the server accepts writes now: not while its memory is full, its disk
  * has failed, replicas are missing, clients are paused or a script runs.
  * Without a scratch key, Redis before 7 is not asked. If it is a node of a
  * cluster, the locks must belong to it; their keys are not touched. */
-void check_contact_writes(struct visit *visit);
+void check_server_writes(struct visit *visit);
 
 /* Pure. Adds a probe. The time is that of the server's clock; -1: not known. */
-void check_contact_note(struct clock *clock, int64_t sent_us, int64_t took_us,
+void check_server_note(struct clock *clock, int64_t sent_us, int64_t took_us,
     int64_t time_us);
-
-/* --- check_server.c: what a server says of itself ----------------------- */
 
 /* By INFO and CONFIG GET: version, eviction, persistence, replicas and clients.
  * Fills in the identity. False when the server serves nobody now, or does not

@@ -30,12 +30,12 @@ examine_server(void *arg)
 
 	doctor->findings.subject = visit->enquiry.endpoint->label;
 	visit->is_over = false;
-	check_contact_begin(visit);
+	check_server_begin(visit);
 	if (check_server(visit)) {
-		check_contact_writes(visit);
+		check_server_writes(visit);
 		if (visit->scratch != NULL)
 			check_access(visit);
-		check_contact_end(visit);
+		check_server_end(visit);
 		check_fleet_replicas(visit);
 	}
 	free(visit->facts);

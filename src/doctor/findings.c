@@ -117,33 +117,6 @@ findings_print_new(struct findings *findings)
 	fflush(stdout);
 }
 
-static void
-print_counts(const struct findings *findings)
-{
-	static const int counted[] = {FINDING_ERROR, FINDING_WARNING,
-	    FINDING_NOTE};
-	const char *separator = "\n";
-
-	for (size_t i = 0; i < sizeof(counted) / sizeof(*counted); i++) {
-		size_t count = findings->counts[counted[i]];
-
-		if (count == 0 && counted[i] == FINDING_NOTE)
-			continue;
-		printf("%s%zu %s%s", separator, count,
-		    severities[counted[i]].name, count == 1 ? "" : "s");
-		separator = ", ";
-	}
-	separator = ": ";
-	if (findings->counts[FINDING_UNKNOWN] > 0)
-		printf(", %zu not checked", findings->counts[FINDING_UNKNOWN]);
-	for (size_t i = 0; i < findings->count; i++)
-		if (findings->list[i].is_unknown) {
-			printf("%s%s", separator, findings->list[i].check);
-			separator = ", ";
-		}
-	putchar('\n');
-}
-
 /* --- JSON ------------------------------------------------------------- */
 
 static void
@@ -181,11 +154,35 @@ print_as_json(const struct findings *findings, int status)
 	putchar('\n');
 }
 
+/* --- the end ----------------------------------------------------------- */
+
 void
 findings_print_end(const struct findings *findings, int status)
 {
-	if (findings->is_json)
+	static const int counted[] = {FINDING_ERROR, FINDING_WARNING,
+	    FINDING_NOTE};
+	const char *separator = "\n";
+
+	if (findings->is_json) {
 		print_as_json(findings, status);
-	else
-		print_counts(findings);
+		return;
+	}
+	for (size_t i = 0; i < sizeof(counted) / sizeof(*counted); i++) {
+		size_t count = findings->counts[counted[i]];
+
+		if (count == 0 && counted[i] == FINDING_NOTE)
+			continue;
+		printf("%s%zu %s%s", separator, count,
+		    severities[counted[i]].name, count == 1 ? "" : "s");
+		separator = ", ";
+	}
+	separator = ": ";
+	if (findings->counts[FINDING_UNKNOWN] > 0)
+		printf(", %zu not checked", findings->counts[FINDING_UNKNOWN]);
+	for (size_t i = 0; i < findings->count; i++)
+		if (findings->list[i].is_unknown) {
+			printf("%s%s", separator, findings->list[i].check);
+			separator = ", ";
+		}
+	putchar('\n');
 }

@@ -9,7 +9,6 @@
 #include "base/exitcode.h"
 #include "base/mem.h"
 #include "base/template.h"
-#include "doctor/checks.h"
 #include "options/conf.h"
 #include "redis/info.h"
 
@@ -512,7 +511,7 @@ const struct judgement rows_table[] = {
 	/* Those that INFO does not name, */
 	{.text = "replicas"},
 	{"replica", FINDING_UNKNOWN, "", "INFO names {named} of {count} "
-	    "replicas, so not all are examined", VISIT_SEE},
+	    "replicas, so not all are examined", ROWS_SEE},
 	/* those that would not take over, */
 	{.text = "replica promotion"},
 	{"promotion", FINDING_WARNING, "unknown",

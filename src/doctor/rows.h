@@ -9,6 +9,9 @@
 
 #include "doctor/findings.h"
 
+/* Where one finds what the server does not say, if no access rule hides it. */
+#define ROWS_SEE "look into its configuration, or at its provider's page"
+
 /* Without pointers, which the loader would have to adjust at the start of each
  * run. */
 struct judgement {

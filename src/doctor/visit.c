@@ -42,7 +42,7 @@ visit_put_unknown(char **facts, const char *what, const char *error,
 	if (error != NULL && reply_is(error, "NOPERM"))
 		rows_put(facts, "permit_%s:permit %s\nsee_%s:permit %s\n", what,
 		    rule, what, rule);
-	rows_put(facts, "see_%s:" VISIT_SEE "\n", what);
+	rows_put(facts, "see_%s:" ROWS_SEE "\n", what);
 }
 
 void

@@ -15,9 +15,6 @@
 #define VISIT_KEY "\001"
 #define VISIT_USER "\002"
 
-/* Where one finds what the server does not say, if no access rule hides it. */
-#define VISIT_SEE "look into its configuration, or at its provider's page"
-
 enum { VISIT_QUESTIONS = 42, VISIT_WORDS = 14, VISIT_PROBES = 9 };
 
 /* By how much the server's clock is ahead of clock_now_us. */

@@ -11,7 +11,6 @@
 #include "lock/kind.h"
 #include "lock/limit.h"
 #include "lock/record.h"
-#include "redis/cursor.h"
 
 _Static_assert(LIMIT_AGE_MS == DURATION_MAX_MS, "no holder is older");
 
@@ -168,26 +167,20 @@ take_release(struct cursor *cursor, struct answer *answer)
 	answer_waiter(cursor, answer->head);
 }
 
-/* A number: whether the token is in the key. */
-static bool
-read_flag(struct answer *answer, const struct value *reply,
-    enum answer_outcome yes, enum answer_outcome no)
-{
-	int64_t flag;
-
-	if (!value_integer(reply, &flag) || flag < 0)
-		return false;
-	answer->outcome = flag > 0 ? yes : no;
-	return true;
-}
-
 /* --- all ---------------------------------------------------------------- */
 
+/* A number says whether the token is in the key. */
 static bool
 read_asked(struct answer *answer, enum answer_to asked,
     const struct value *reply)
 {
+	static const enum answer_outcome outcomes[][2] = {
+	    [ANSWER_TO_PLAIN_JOIN] = {ANSWER_NOT_HELD, ANSWER_GRANTED},
+	    [ANSWER_TO_OTHER_KIND] = {ANSWER_NOT_HELD, ANSWER_OTHER_KIND},
+	    [ANSWER_TO_RENEWAL] = {ANSWER_NOT_OURS, ANSWER_RENEWED},
+	    [ANSWER_TO_PLAIN_RELEASE] = {ANSWER_NOT_OURS, ANSWER_FREED}};
 	struct cursor cursor = cursor_of(reply);
+	int64_t number;
 
 	switch (asked) {
 	case ANSWER_TO_TRY:
@@ -197,16 +190,13 @@ read_asked(struct answer *answer, enum answer_to asked,
 		take_join(&cursor, answer);
 		break;
 	case ANSWER_TO_PLAIN_JOIN:
-		return read_flag(answer, reply, ANSWER_GRANTED,
-		    ANSWER_NOT_HELD);
 	case ANSWER_TO_OTHER_KIND:
-		return read_flag(answer, reply, ANSWER_OTHER_KIND,
-		    ANSWER_NOT_HELD);
 	case ANSWER_TO_RENEWAL:
-		return read_flag(answer, reply, ANSWER_RENEWED,
-		    ANSWER_NOT_OURS);
 	case ANSWER_TO_PLAIN_RELEASE:
-		return read_flag(answer, reply, ANSWER_FREED, ANSWER_NOT_OURS);
+		if (!value_integer(reply, &number) || number < 0)
+			return false;
+		answer->outcome = outcomes[asked][number > 0];
+		return true;
 	case ANSWER_TO_RELEASE:
 	case ANSWER_TO_RECORD:
 		take_release(&cursor, answer);

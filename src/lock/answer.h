@@ -15,7 +15,6 @@
 #include "lock/holder.h"
 #include "lock/limit.h"
 #include "lock/token.h"
-#include "redis/cursor.h"
 #include "redis/value.h"
 
 /* The questions: tags of commands. */

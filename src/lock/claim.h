@@ -11,7 +11,6 @@
 #include "lock/kind.h"
 #include "lock/record.h"
 #include "lock/token.h"
-#include "lock/waiter.h"
 
 enum { CLAIM_FORMER_MAX = 8 };
 

@@ -1,4 +1,6 @@
-#include "lock/lease.h"
+/* What a held lock does: it is renewed, or lost, or somebody asks for it. See
+ * THE LEASE in rlockrun-protocol(7). */
+#include "lock/lock.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -14,6 +16,8 @@
  * withdrawn since, and until they get the lock, too, it may not outlive the
  * loss of one of the others. */
 enum { PART = 3, FIRST_PART = 10 };
+/* An order to stop is looked for so often. */
+enum { LOOK_MS = 1000, REPLY_MS = 10000 };
 
 int64_t
 lease_valid_until(int64_t sent_at, int64_t ttl_ms)
@@ -194,17 +198,62 @@ lease_renewal_at(const struct lock *lock)
 							    : CLOCK_NEVER;
 }
 
-void
-lease_renew_at(struct lock *lock, int64_t at)
+/* --- orders -------------------------------------------------------------- */
+
+/* Whether the holder is to stop, for --replaceable: the first waiter has said
+ * so in :i, which is looked at from time to time. */
+static void
+ask_for_order(struct lock *lock)
 {
-	if (lease_renewal_at(lock) != CLOCK_NEVER)
-		lock_due_at(lock, at);
+	lock->order.is_out = contact_ask(lock, request_order, lock_on_reply,
+				 clock_now() + REPLY_MS) == 0;
 }
 
+/* Ignores an order for another holder; a reply that is none has no token. Who
+ * is ordered is not asked again. */
+void
+lease_note_order(struct lock *lock, const struct lock_reply *heard)
+{
+	lock->order.is_out = false;
+	if (lock_phase(lock) != LOCK_HELD)
+		return;
+	if (lock_judge(lock, heard) == ON_AGAIN) {
+		lock_follow(lock, &(struct lock_news){.heard = heard});
+		ask_for_order(lock);
+	} else if (heard->verdict == VERDICT_AGAIN) {
+		contact_note_trouble(lock, heard);
+	}
+	if (strcmp(heard->answer.ordered, lock->claim.token) != 0)
+		return;
+	lock->order.by = heard->answer.by;
+	lock->order.ordered = true;
+}
+
+/* Not asked again while the reply is missing. */
+static void
+on_order_due(void *arg)
+{
+	struct lock *lock = arg;
+
+	if (lock_phase(lock) != LOCK_HELD || lock->order.ordered)
+		return;
+	if (!lock->order.is_out)
+		ask_for_order(lock);
+	loop_timer_set(lock->loop, &lock->order.timer, clock_now() + LOOK_MS);
+}
+
+/* --- begin --------------------------------------------------------------- */
+
+/* The outer run obeys for those that are nested in it. */
 void
 lease_begin(struct lock *lock, int64_t sent_at)
 {
-	order_begin(lock);
+	if (lock->config->replaceable && lock->claim.outer == NULL) {
+		lock->order.timer =
+		    (struct loop_timer){.on_due = on_order_due, .arg = lock};
+		loop_timer_set(lock->loop, &lock->order.timer,
+		    clock_now() + LOOK_MS);
+	}
 	lock->lease.acquired_at = lock->lease.known_at = sent_at;
 	lease_prove(lock, sent_at);
 	renew_after(lock, sent_at,

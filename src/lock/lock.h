@@ -271,12 +271,48 @@ void lock_fini(struct lock *lock);
 
 enum lock_phase lock_phase(const struct lock *lock);
 
-/* An event that does not matter in this state is ignored. Before ON_ACQUIRE of
- * a vote nothing is out; before ON_RELEASE and ON_RECORD see release.h. May
- * send, and writes at once if the connection is up. */
+/* An event that does not matter in this state is ignored. May send, and writes
+ * at once if the connection is up.
+ *
+ * ON_ACQUIRE: of a vote, nothing is out before it.
+ *
+ * ON_RENEW: asks for a renewal now, unless one is out already.
+ *
+ * ON_RELEASE: -> RELEASING -> RELEASED, within max(min(valid_until, 10 s), 1
+ * s): a run whose lease has ended is recorded, too. The server keeps the lock
+ * until release.keep_until, which is set before; a time in the past frees it at
+ * once.
+ *
+ * ON_WITHDRAW: from any state to RELEASED (FAILED, if the lock had failed), by
+ * RELEASING for a moment if the server may have granted us the lock: leaves
+ * nothing behind that can be helped. Cuts a release short.
+ *
+ * ON_BEHIND: of a vote, -> RELEASED: sends a release behind the try that is out
+ * or has no reply. Nobody awaits either, and a connection that is being made
+ * goes on: it is to serve the next try. */
 void lock_order(struct lock *lock, enum lock_event order);
 
-/* --- the machine: for acquire, lease and release alone ------------------- */
+/* Until when a lease is proven by a command that was sent then: clocks may
+ * differ by 1%, and 2 ms are for rounding on both sides. */
+int64_t lease_valid_until(int64_t sent_at, int64_t ttl_ms);
+
+/* When the next renewal is sent. CLOCK_NEVER while one is out, while it is
+ * tried again since the last one failed, and in other states. */
+int64_t lease_renewal_at(const struct lock *lock);
+
+/* RELEASED -> RELEASING -> RELEASED: records that the run ended this way, where
+ * the release has recorded nothing. */
+void release_correct(struct lock *lock, const struct request_run *run);
+
+/* LOST, and the job is dead. LOST -> RELEASING -> RELEASED if the end of the
+ * run is to be recorded. */
+void release_lost(struct lock *lock);
+
+/* RELEASING, and the server would miss the release if we went: it is not
+ * connected to though it had the lock, or it cannot send an earlier reply. */
+bool release_is_unsent(const struct lock *lock);
+
+/* --- the machine: for its parts and for sets alone ------- */
 
 /* What has happened. */
 struct lock_news {
@@ -300,8 +336,6 @@ lock_note acquire_begin, acquire_note_grant, acquire_note_late,
     acquire_note_busy, acquire_skip, acquire_forget_outer, acquire_shut_out,
     acquire_heal, acquire_fall_back, acquire_fail, acquire_back_off,
     acquire_note_silence, acquire_abandon, acquire_give_up;
-
-/* bell.c */
 lock_sender bell_send;
 lock_note bell_note_ring, bell_lose;
 
@@ -309,15 +343,18 @@ lock_note bell_note_ring, bell_lose;
 lock_sender lease_send_renewal, lease_send_beside;
 lock_note lease_note_ours, lease_note_loss, lease_note_trouble,
     lease_note_overdue;
+/* HELD, by a grant that was asked for at sent_at. */
+void lease_begin(struct lock *lock, int64_t sent_at);
+/* HELD: renews a part of the ttl after what was sent then. */
+void lease_schedule(struct lock *lock, int64_t sent_at);
+/* It is ours by a reply to what was sent then. */
+void lease_prove(struct lock *lock, int64_t sent_at);
+/* The reply to the question whether somebody asks the holder to stop. */
+void lease_note_order(struct lock *lock, const struct lock_reply *heard);
 
 /* votes.c */
 lock_sender vote_send_plant;
 lock_note vote_plant, vote_note_planted, vote_not_planted;
-
-/* order.c: looks for an order to stop, if the lock is replaceable; and the
- * reply to that. */
-void order_begin(struct lock *lock);
-void order_note(struct lock *lock, const struct lock_reply *heard);
 
 /* release.c */
 lock_sender release_await, release_send, release_send_record;
@@ -325,6 +362,12 @@ lock_note release_begin, release_go_on, release_note_answer,
     release_note_silence, release_lower_tier, release_tell, release_repeat,
     release_over, release_hurry, release_note_record, release_withdraw,
     release_behind;
+/* Undoes what a try may have got, for a moment from now. */
+void release_undo(struct lock *lock, const struct lock_news *news);
+
+/* The same after a silence that has lasted too long: nobody waits for the
+ * reply, unless the connection was blocked. */
+void release_silently(struct lock *lock, const struct lock_news *news);
 
 /* contact.c: the same once more, later; why, if there was a reply. */
 lock_note contact_put_off;
@@ -341,12 +384,6 @@ struct lock_link *lock_other_link(struct lock *lock);
  * awaited any more. */
 void lock_drop_link(struct lock_link *link);
 
-/* judge.c, pure but for what too few replicas have. */
-/* What a reply means, and what it says, also where AUTH or SELECT was refused.
- * A yes that too few replicas have counts as silence. Whether it is an answer
- * to what was asked. */
-bool lock_hear(struct lock *lock, const struct reply *reply,
-    struct lock_reply *heard);
 /* A reply as one event. */
 enum lock_event lock_judge(const struct lock *lock,
     const struct lock_reply *heard);

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "lock/waiter.h"
 
 /* How a run holds the lock. */
 static const char hows[][12] =

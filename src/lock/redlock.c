@@ -16,15 +16,14 @@
 
 #include "base/dice.h"
 #include "lock/contact.h"
-#include "lock/release.h"
 #include "redis/reply.h"
 #include "redis/way.h"
 
 enum { BACKOFF_MAX_MS = 1000 };
 
 struct redlock {
-	struct vote *votes;   /* as the locks */
-	int64_t votes_until;  /* the present round */
+	struct vote votes[REDLOCK_SERVERS_MAX]; /* as the locks */
+	int64_t votes_until;			/* the present round */
 	int64_t rest_until;   /* between two rounds; 0 in one */
 	int64_t silent_since; /* the first round of those without a majority; 0:
 			       * the last one had it */
@@ -546,9 +545,6 @@ init(struct set *set)
 		return -1;
 	set->error = redlock->error;
 	set->label = redlock->label;
-	redlock->votes = calloc(set->count, sizeof(*redlock->votes));
-	if (redlock->votes == NULL)
-		return -1;
 	for (size_t i = 0; i < set->count; i++) {
 		size_t length = strlen(redlock->label);
 
@@ -561,14 +557,6 @@ init(struct set *set)
 }
 
 static void
-fini(struct set *set)
-{
-	if (set->redlock != NULL)
-		free(set->redlock->votes);
-	free(set->redlock);
-}
-
-static void
 explain_wait(struct set *set)
 {
 	if (set->state == LOCK_ACQUIRING && set->redlock->rest_until == 0 &&
@@ -577,7 +565,6 @@ explain_wait(struct set *set)
 }
 
 const struct set_rule rule_majority = {.init = init,
-    .fini = fini,
     .begin = majority_begin,
     .step_acquiring = majority_step_acquiring,
     .step_held = majority_step_held,

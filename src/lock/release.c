@@ -1,10 +1,10 @@
-#include "lock/release.h"
+/* The end of a lock: released after it was held, or withdrawn earlier. */
+#include "lock/lock.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "lock/contact.h"
-#include "lock/lease.h"
 #include "redis/reply.h"
 #include "redis/way.h"
 

@@ -17,8 +17,6 @@
 #include "base/escape.h"
 #include "base/exitcode.h"
 #include "base/log.h"
-#include "lock/lease.h"
-#include "lock/release.h"
 #include "redis/way.h"
 
 /* --- set-up ----------------------------------------------------------- */
@@ -74,8 +72,7 @@ set_fini(struct set *set)
 		lock_fini(&set->locks[i]);
 	if (set->loop != NULL)
 		loop_timer_remove(set->loop, &set->timer);
-	if (set->rule != NULL && set->rule->fini != NULL)
-		set->rule->fini(set);
+	free(set->redlock);
 	free(set->locks);
 }
 
@@ -317,7 +314,8 @@ step_held(struct set *set)
 		set->state = LOCK_LOST;
 	be_about(set, set->state == LOCK_LOST ? lost : find_worst(set));
 	for (size_t i = 0; set->count > 1 && i < set->count; i++)
-		lease_renew_at(&set->locks[i], renewal_at);
+		if (lease_renewal_at(&set->locks[i]) != CLOCK_NEVER)
+			lock_due_at(&set->locks[i], renewal_at);
 	if (set->confirm_since != 0)
 		confirm_leases(set);
 	if (set->rule->step_held != NULL)

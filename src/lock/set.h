@@ -26,8 +26,7 @@ struct redlock;
 /* What differs between a set of keys and one of servers. Where NULL is allowed
  * there is nothing to do. */
 struct set_rule {
-	int (*init)(struct set *set);  /* 0, or -1 with errno; or NULL */
-	void (*fini)(struct set *set); /* or NULL */
+	int (*init)(struct set *set); /* 0, or -1 with errno; or NULL */
 	/* NULL: acquires the first lock. */
 	void (*begin)(struct set *set);
 	void (*step_acquiring)(struct set *set);

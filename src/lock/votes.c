@@ -6,7 +6,6 @@
 
 #include "base/duration.h"
 #include "lock/contact.h"
-#include "lock/lease.h"
 #include "redis/info.h"
 #include "redis/reply.h"
 #include "redis/way.h"

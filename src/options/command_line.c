@@ -24,22 +24,6 @@ id_of(int given)
 	return id;
 }
 
-static void
-list_shorts(char *list)
-{
-	/* '+': stop at the command, whose options are its own.
-	 * ':': distinguish a missing argument from an unknown option. */
-	list = stpcpy(list, "+:");
-	for (enum option_id id = 0; id < OPT_COUNT; id++) {
-		for (const char *name = opts_table[id].shorts; *name; name++) {
-			*list++ = *name;
-			if (*opts_table[id].argument != '\0')
-				*list++ = ':';
-		}
-	}
-	*list = '\0';
-}
-
 /* Whether another name of the row begins with it. */
 static bool
 is_abbreviation(const struct opts_row *row, const char *name)
@@ -56,21 +40,31 @@ is_abbreviation(const struct opts_row *row, const char *name)
 /* Without names that abbreviate others: to musl, what abbreviates two names is
  * ambiguous, even if both are of one option. */
 static void
-list_longs(struct option *list)
+list_options(char *shorts, struct option *longs)
 {
+	/* '+': stop at the command, whose options are its own.
+	 * ':': distinguish a missing argument from an unknown option. */
+	shorts = stpcpy(shorts, "+:");
 	for (enum option_id id = 0; id < OPT_COUNT; id++) {
 		const struct opts_row *row = &opts_table[id];
 		int has_arg = *row->argument == '\0'  ? no_argument
 			      : *row->implied != '\0' ? optional_argument
 						      : required_argument;
 
+		for (const char *name = row->shorts; *name != '\0'; name++) {
+			*shorts++ = *name;
+			if (has_arg != no_argument)
+				*shorts++ = ':';
+		}
 		for (size_t i = 0; i < OPTS_LONGS_MAX && *row->longs[i]; i++)
 			if (!is_abbreviation(row, row->longs[i]))
-				*list++ = (struct option){.name = row->longs[i],
-				    .has_arg = has_arg,
-				    .val = LONG_OPTION + (int)id};
+				*longs++ =
+				    (struct option){.name = row->longs[i],
+					.has_arg = has_arg,
+					.val = LONG_OPTION + (int)id};
 	}
-	*list = (struct option){.name = NULL};
+	*shorts = '\0';
+	*longs = (struct option){.name = NULL};
 }
 
 /* A word that is no option, or the beginning of several. A password may follow
@@ -84,13 +78,13 @@ refuse_long(struct settings *settings, const char *word)
 	char *list = nearest_list(name + strlen("--"), &count, &id);
 
 	if (count > 1)
-		settings_refuse(settings, id, "ambiguous option %s (%s)", name,
+		settings_fail(settings, id, "ambiguous option %s (%s)", name,
 		    list);
 	else if (count == 1)
-		settings_refuse(settings, id,
+		settings_fail(settings, id,
 		    "unknown option %s (did you mean %s?)", name, list);
 	else
-		settings_refuse(settings, id, "unknown option %s", name);
+		settings_fail(settings, id, "unknown option %s", name);
 	free(list);
 	free(name);
 }
@@ -104,66 +98,39 @@ refuse_option(struct settings *settings, bool unknown, const char *word)
 	if (optopt == 0) {
 		refuse_long(settings, word);
 	} else if (optopt >= LONG_OPTION) {
-		settings_refuse(settings, id_of(optopt), "--%s %s argument",
+		settings_fail(settings, id_of(optopt), "--%s %s argument",
 		    opts_table[id_of(optopt)].longs[0], verb);
 	} else if (unknown) {
-		settings_refuse(settings, OPT_KEY, "unknown option -%c",
-		    optopt);
+		settings_fail(settings, OPT_KEY, "unknown option -%c", optopt);
 	} else {
-		settings_refuse(settings, id_of(optopt), "-%c %s argument",
+		settings_fail(settings, id_of(optopt), "-%c %s argument",
 		    optopt, verb);
 	}
 }
 
-static void
-set_option(struct settings *settings, int given)
-{
-	enum option_id id = id_of(given);
-	const struct opts_row *row = &opts_table[id];
-	char name[sizeof("--") + sizeof(row->longs[0])];
-
-	if (given < LONG_OPTION)
-		snprintf(name, sizeof(name), "-%c", given);
-	else
-		snprintf(name, sizeof(name), "--%s", row->longs[0]);
-	settings->opts->summary = given == 'h';
-	settings_set(settings, id,
-	    &(struct setting){.name = name,
-		.text = optarg != NULL		? optarg
-			: *row->implied != '\0' ? row->implied
-						: "yes",
-		.origin = ORIGIN_COMMAND_LINE});
-	if (optarg != NULL && id == OPT_REDIS)
-		url_wipe(optarg);
-	else if (optarg != NULL && row->secret)
-		explicit_bzero(optarg, strlen(optarg));
-}
-
 /* Whether the letter prints something in place of the run, and shares its word
- * with others, as in "-hook" for "--hook": that would end with status 0. */
+ * with others, as in "-hook" for "--hook": that would end with status 0. A
+ * password may follow, so only names of ours are shown. */
 static bool
-hides_run(int given, const char *word)
-{
-	return given < LONG_OPTION &&
-	       opts_table[id_of(given)].action != OPTS_RUN &&
-	       word[strlen("-h")] != '\0';
-}
-
-/* A password may follow, so only names of ours are shown. */
-static void
 refuse_bundle(struct settings *settings, int given, const char *word)
 {
-	char *name = mem_printf("%.*s", (int)strcspn(word, "="), word);
-	enum option_id id = OPT_KEY;
-	const char *meant = nearest_name(name + strlen("-"), false, &id);
+	enum option_id id = id_of(given);
+	const char *meant;
+	char *name;
 
+	if (given >= LONG_OPTION || opts_table[id].action == OPTS_RUN ||
+	    word[strlen("-h")] == '\0')
+		return false;
+	name = mem_printf("%.*s", (int)strcspn(word, "="), word);
+	meant = nearest_name(name + strlen("-"), false, &id);
 	if (meant != NULL && strcmp(meant, name + strlen("-")) == 0)
-		settings_refuse(settings, id,
+		settings_fail(settings, id,
 		    "unknown option %s (did you mean --%s?)", name, meant);
 	else
-		settings_refuse(settings, id_of(given),
+		settings_fail(settings, id_of(given),
 		    "-%c cannot be combined with other letters", given);
 	free(name);
+	return true;
 }
 
 /* Options may follow a glob of --list and --check, but not "--". */
@@ -181,7 +148,7 @@ add_glob(struct settings *settings, char **argv)
 	/* An argument that may be left out is never the next word. */
 	if (strncmp(before, "--wat", strlen("--wat")) == 0 &&
 	    strchr(before, '=') == NULL && duration_parse(word, &ms) == 0)
-		settings_refuse(settings, OPT_WATCH,
+		settings_fail(settings, OPT_WATCH,
 		    "'%s' after --watch is a GLOB (--watch=%s, or the GLOB "
 		    "first)",
 		    word, word);
@@ -199,21 +166,37 @@ command_line_read(struct settings *settings, int argc, char **argv)
 	struct option longs[OPT_COUNT * OPTS_LONGS_MAX + 1];
 	int given;
 
-	list_shorts(shorts);
-	list_longs(longs);
+	list_options(shorts, longs);
 	opterr = 0;
 	optind = 0; /* makes getopt_long forget an earlier argv */
 	do {
 		/* Where it looks now, also for the next letter of a word. */
 		int at = optind > 0 ? optind : 1;
+		const struct opts_row *row;
+		char name[sizeof("--") + sizeof(row->longs[0])];
 
 		given = getopt_long(argc, argv, shorts, longs, NULL);
 		if (given == '?' || given == ':')
 			refuse_option(settings, given == '?', argv[optind - 1]);
-		else if (given != -1 && hides_run(given, argv[at]))
-			refuse_bundle(settings, given, argv[at]);
-		else if (given != -1)
-			set_option(settings, given);
+		if (given == '?' || given == ':' || given == -1 ||
+		    refuse_bundle(settings, given, argv[at]))
+			continue;
+		row = &opts_table[id_of(given)];
+		if (given < LONG_OPTION)
+			snprintf(name, sizeof(name), "-%c", given);
+		else
+			snprintf(name, sizeof(name), "--%s", row->longs[0]);
+		settings->opts->summary = given == 'h';
+		settings_set(settings, id_of(given),
+		    &(struct setting){.name = name,
+			.text = optarg != NULL		? optarg
+				: *row->implied != '\0' ? row->implied
+							: "yes",
+			.origin = ORIGIN_COMMAND_LINE});
+		if (optarg != NULL && row->type == OPTS_SERVER)
+			url_wipe(optarg);
+		else if (optarg != NULL && row->secret)
+			explicit_bzero(optarg, strlen(optarg));
 	} while (given != -1 || add_glob(settings, argv));
 	return argv + optind;
 }

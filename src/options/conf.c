@@ -175,33 +175,6 @@ read_conf(struct conf *conf, int fd, bool optional)
 	return conf->length > FILE_SIZE_MAX ? "larger than 1 MB" : NULL;
 }
 
-/* -1 without a reason if there is none, as in the folder of another user, which
- * HOME may still name. O_NOFOLLOW distinguishes a link to nothing from no file,
- * at no cost for those who have none. A pipe is waited for if it was named:
- * with O_NONBLOCK, one that nobody has opened yet would look like an empty
- * file. */
-static int
-open_conf(const char *path, bool optional, const char **reason)
-{
-	int flags =
-	    O_RDONLY | O_CLOEXEC | O_NOCTTY | (optional ? O_NONBLOCK : 0);
-	int fd = open(path, optional ? flags | O_NOFOLLOW : flags);
-	bool is_link = fd == -1 && optional && errno == ELOOP;
-	struct stat status;
-
-	if (is_link)
-		fd = open(path, flags);
-	else if (fd == -1 && optional &&
-		 (errno == ENOENT || errno == ENOTDIR ||
-		     (errno == EACCES && lstat(path, &status) == -1)))
-		return -1;
-	if (fd == -1)
-		*reason = is_link && errno == ENOENT
-			      ? "a link to a file that does not exist"
-			      : strerror(errno);
-	return fd;
-}
-
 void
 conf_begin(struct conf *conf)
 {
@@ -214,16 +187,31 @@ conf_begin(struct conf *conf)
 	conf->place.section_name = "";
 }
 
+/* O_NOFOLLOW distinguishes a link to nothing from no file, at no cost for those
+ * who have none. There is none in the folder of another user, which HOME may
+ * still name. A pipe is waited for if it was named: with O_NONBLOCK, one that
+ * nobody has opened yet would look like an empty file. */
 const char *
 conf_open(struct conf *conf, const char *path, bool optional)
 {
-	const char *reason = NULL;
-	int fd;
+	int flags =
+	    O_RDONLY | O_CLOEXEC | O_NOCTTY | (optional ? O_NONBLOCK : 0);
+	int fd = open(path, optional ? flags | O_NOFOLLOW : flags);
+	bool is_link = fd == -1 && optional && errno == ELOOP;
+	struct stat status;
+	const char *reason;
 
 	*conf = (struct conf){.place.file = path};
-	fd = open_conf(path, optional, &reason);
+	if (is_link)
+		fd = open(path, flags);
+	else if (fd == -1 && optional &&
+		 (errno == ENOENT || errno == ENOTDIR ||
+		     (errno == EACCES && lstat(path, &status) == -1)))
+		return NULL;
 	if (fd == -1)
-		return reason;
+		return is_link && errno == ENOENT
+			   ? "a link to a file that does not exist"
+			   : strerror(errno);
 	reason = read_conf(conf, fd, optional);
 	close(fd);
 	if (reason == NULL)
@@ -318,11 +306,8 @@ next_line(struct conf *conf)
 static enum conf_item
 read_heading(struct conf *conf, char *line)
 {
-	static const struct {
-		const char *word;
-		enum origin origin;
-	} kinds[] = {{"profile", ORIGIN_PROFILE}, {"lock", ORIGIN_LOCK}};
 	size_t length;
+	char *name;
 
 	cut_comment(line);
 	line = trim(line);
@@ -331,18 +316,17 @@ read_heading(struct conf *conf, char *line)
 		return conf_fail(conf, "a section without its ']'");
 	line[length - 1] = '\0';
 	line = trim(line + 1);
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
-		length = strlen(kinds[i].word);
-		if (strncmp(line, kinds[i].word, length) != 0)
-			continue;
-		conf->origin = kinds[i].origin;
-		conf->place.section++;
-		conf->place.section_name = trim(line + length);
-		if (is_blank(line[length]) && *conf->place.section_name != '\0')
-			return CONF_HEADING;
-		break;
-	}
-	return conf_fail(conf, "a section is [profile NAME] or [lock GLOB]");
+	name = strpbrk(line, " \t");
+	if (name != NULL)
+		*name++ = '\0';
+	conf->origin = strcmp(line, "lock") == 0 ? ORIGIN_LOCK : ORIGIN_PROFILE;
+	if (name == NULL ||
+	    (conf->origin == ORIGIN_PROFILE && strcmp(line, "profile") != 0))
+		return conf_fail(conf,
+		    "a section is [profile NAME] or [lock GLOB]");
+	conf->place.section++;
+	conf->place.section_name = trim(name);
+	return CONF_HEADING;
 }
 
 static enum conf_item

@@ -201,7 +201,8 @@ read_files(struct conf_files *files, struct reading *reading)
 	const char *path = reading->settings->opts->config;
 
 	if (path != NULL && *path == '\0') {
-		settings_fail(reading->settings, OPT_CONFIG,
+		settings_fail_at(reading->settings,
+		    &reading->settings->of[OPT_CONFIG].place,
 		    "--config needs the name of a file, or none");
 	} else if (path != NULL && strcmp(path, "none") != 0) {
 		read_file(files, reading, path, false);
@@ -221,22 +222,19 @@ read_files(struct conf_files *files, struct reading *reading)
 /* --- all files ------------------------------------------------------- */
 
 static void
-check_profile(const struct reading *reading)
+refuse_profile(const struct reading *reading)
 {
-	char wanted[NAME_SIZE], near[NAME_SIZE];
+	const char *near = reading->near_profile;
+	struct settings *settings = reading->settings;
+	char wanted[NAME_SIZE], meant[NAME_SIZE] = "";
 
-	if (reading->profile == NULL)
-		return;
 	escape_quote(reading->profile, wanted, sizeof(wanted));
-	if (reading->near_profile == NULL) {
-		settings_fail(reading->settings, OPT_PROFILE,
-		    "no configuration file has a profile %s", wanted);
-		return;
-	}
-	escape_quote(reading->near_profile, near, sizeof(near));
-	settings_fail(reading->settings, OPT_PROFILE,
-	    "no configuration file has a profile %s (did you mean %s?)", wanted,
-	    near);
+	if (near != NULL)
+		escape_quote(near, meant, sizeof(meant));
+	settings_fail_at(settings, &settings->of[OPT_PROFILE].place,
+	    "no configuration file has a profile %s%s%s%s", wanted,
+	    near != NULL ? " (did you mean " : "", meant,
+	    near != NULL ? "?)" : "");
 }
 
 /* What holds for a lock: of the highest origin, in the last section, the first
@@ -368,8 +366,8 @@ conf_files_apply(struct conf_files *files, struct settings *settings)
 	if (settings_are_final(settings))
 		return;
 	read_files(files, &reading);
-	if (settings->status == 0)
-		check_profile(&reading);
+	if (settings->status == 0 && reading.profile != NULL)
+		refuse_profile(&reading);
 	if (settings->status == 0)
 		set_values(&reading);
 	free(reading.lines);

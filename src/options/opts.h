@@ -92,7 +92,7 @@ struct opts_login {
 	const char *user;
 	const char *password_file;
 	struct password_file file; /* once it was read */
-	char *password;		   /* of the environment; see credentials.h */
+	char *password;		   /* of the environment; wiped by opts_parse */
 };
 
 struct opts {

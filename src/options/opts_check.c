@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -14,7 +15,7 @@
 #include "lock/limit.h"
 #include "lock/votes.h"
 #include "options/conf.h"
-#include "options/opts_keys.h"
+#include "options/nearest.h"
 #include "options/opts_table.h"
 
 #define KILL_AFTER_MAX_MS 5000 /* of the default only */
@@ -24,6 +25,9 @@
 #define HOLD_TTL_MS 30000     /* until a hold is confirmed: see hold.c */
 #define REPLICAS_MAX_MS 1000  /* likewise */
 #define ONE_SERVER "needs a single server: several servers keep "
+#define PLAIN_CHARACTERS             \
+	"ABCDEFGHIJKLMNOPQRSTUVWXYZ" \
+	"abcdefghijklmnopqrstuvwxyz0123456789_.:-"
 #define TRY_MIN_MS 1000 /* an acquire's reply is awaited so long */
 #define TRY_MAX_MS 5000
 
@@ -35,10 +39,15 @@ enum {
 	GLOBS = OPTS_BIT(OPTS_LIST) | OPTS_BIT(OPTS_CHECK),
 };
 
-static const char *
-action_name(enum opts_action action)
+/* The option that asks for an action, which is not a run. */
+static enum option_id
+option_of(enum opts_action action)
 {
-	return opts_table[opts_action_option(action)].longs[0];
+	enum option_id id = 0;
+
+	while (opts_table[id].action != action)
+		id++;
+	return id;
 }
 
 /* Whether the option asks for something, from whatever source. */
@@ -77,39 +86,176 @@ check_action(struct settings *settings)
 		else
 			settings_fail(settings, id,
 			    "--%s and --%s exclude each other", row->longs[0],
-			    action_name(action));
+			    opts_table[option_of(action)].longs[0]);
 	}
 }
 
-/* The arguments that follow the options. A glob that was not quoted, and that
+/* --- keys and command -------------------------------------------------- */
+
+/* Given without -r. It may hold a password, so messages do not show it. */
+static bool
+is_url(const char *word)
+{
+	return word != NULL && strstr(word, "://") != NULL;
+}
+
+/* Whether this looks like the lock file of flock(1): a file that is not a
+ * program or does not exist yet. Then a name for the lock is suggested: "x" for
+ * "/var/lock/x.lock". */
+static bool
+is_lock_file(const char *word, char *name, size_t size)
+{
+	const char *slash = strrchr(word, '/');
+	const char *base = slash != NULL ? slash + 1 : word;
+	const char *suffix = strrchr(base, '.');
+	size_t length = strlen(base);
+	struct stat file;
+
+	if (stat(word, &file) == 0) {
+		if (S_ISREG(file.st_mode) && access(word, X_OK) == 0)
+			return false;
+	} else if (slash == NULL &&
+		   (suffix == NULL || strcmp(suffix, ".lock") != 0)) {
+		return false;
+	}
+	if (suffix != NULL &&
+	    (strcmp(suffix, ".lock") == 0 || strcmp(suffix, ".lck") == 0))
+		length = (size_t)(suffix - base);
+	if (length == 0 || length >= size ||
+	    strspn(base, PLAIN_CHARACTERS) < length)
+		snprintf(name, size, "NAME");
+	else
+		snprintf(name, size, "%.*s", (int)length, base);
+	return true;
+}
+
+/* flock(1) has a file, or the number of a descriptor, in place of -k. */
+static void
+refuse_without_key(struct settings *settings, char **rest)
+{
+	enum opts_action action = settings->opts->action;
+	enum option_id id = action == OPTS_RUN ? OPT_KEY : option_of(action);
+	enum option_id meant;
+	const char *first = *rest, *subcommand = NULL;
+	char file[OPTS_KEY_MAX / 2], name[64];
+
+	if (action == OPTS_RUN && first != NULL)
+		subcommand = nearest_action(first, &meant);
+	if (subcommand != NULL) {
+		settings_fail(settings, meant,
+		    "no key given (did you mean --%s?)", subcommand);
+	} else if (first != NULL && *first != '\0' && rest[1] == NULL &&
+		   strspn(first, "0123456789") == strlen(first)) {
+		settings_fail(settings, id,
+		    "no key given: a lock has a name, not a file descriptor "
+		    "(-k NAME COMMAND)");
+	} else if (is_url(first)) {
+		settings_fail(settings, id,
+		    "no key given, and a URL is not a command "
+		    "(-k NAME -r URL)");
+	} else if (first != NULL && is_lock_file(first, name, sizeof(name))) {
+		escape_quote(first, file, sizeof(file));
+		settings_fail(settings, id,
+		    "no key given: a lock has a name, not a file (-k %s "
+		    "instead of %s)",
+		    name, file);
+	} else {
+		while (*rest != NULL && strcmp(*rest, "-k") != 0 &&
+		       strcmp(*rest, "--key") != 0)
+			rest++;
+		settings_fail(settings, id,
+		    *rest != NULL ? "no key given: options precede the command "
+				    "(-k NAME COMMAND)"
+				  : "no key given (-k NAME)");
+	}
+}
+
+static void
+check_keys(struct settings *settings, char **rest)
+{
+	struct opts *opts = settings->opts;
+	struct opts_key *end = opts->keys + opts->key_count;
+	char name[OPTS_KEY_MAX];
+
+	if (opts->key_count == 0)
+		refuse_without_key(settings, rest);
+	for (struct opts_key *key = opts->keys; key < end; key++) {
+		key->key = mem_printf("%s%s", opts->prefix, key->name);
+		if (*key->name == '\0')
+			settings_fail(settings, OPT_KEY, "the key is empty");
+		if (strlen(key->key) > OPTS_KEY_MAX)
+			settings_fail(settings, OPT_KEY,
+			    "the key is longer than %d bytes", OPTS_KEY_MAX);
+		/* The keys beside a lock's own are named so. */
+		if (strstr(key->key, ":rlk:") != NULL ||
+		    strstr(key->key, ":rlkt:") != NULL)
+			settings_fail(settings, OPT_KEY,
+			    "a key can't contain ':rlk:' or ':rlkt:'");
+		/* The job gets them one a line. */
+		if (opts->key_count > 1 && strchr(key->name, '\n') != NULL)
+			settings_fail(settings, OPT_KEY,
+			    "one of several keys can't contain a newline");
+		escape_quote(key->name, name, sizeof(name));
+		for (const struct opts_key *other = opts->keys; other < key;
+		     other++)
+			if (strcmp(other->name, key->name) == 0)
+				settings_fail(settings, OPT_KEY,
+				    "the same key is given twice: %s", name);
+		opts->names = mem_append(opts->names, '\n', key->name);
+	}
+}
+
+static void
+check_command(struct settings *settings, char **rest)
+{
+	struct opts *opts = settings->opts;
+	const char *shell = opts->shell_command;
+	const char *first = shell != NULL ? shell : *rest;
+	char *program = getenv("SHELL");
+
+	if (first == NULL)
+		settings_fail(settings, OPT_COMMAND, "no command given");
+	else if (*first == '\0')
+		settings_fail(settings, OPT_COMMAND, "the command is empty");
+	else if (shell == NULL && is_url(first))
+		settings_fail(settings, OPT_COMMAND,
+		    "a URL is not a command (-r URL names the server)");
+	else if (shell == NULL)
+		opts->command = rest;
+	else if (*rest != NULL)
+		settings_fail(settings, OPT_COMMAND,
+		    "-c takes no further arguments");
+	else
+		opts->command = opts->shell;
+	opts->shell[0] =
+	    program != NULL && *program != '\0' ? program : "/bin/sh";
+	opts->shell[1] = "-c";
+	opts->shell[2] = (char *)(uintptr_t)shell;
+}
+
+/* The arguments that follow the options of what is no run. A glob that was not
+ * quoted, and that
  * the shell has expanded, ends in a command. */
 static void
-check_rest(struct settings *settings, char **rest)
+check_action_rest(struct settings *settings, char **rest)
 {
 	struct opts *opts = settings->opts;
 	enum opts_action action = opts->action;
-	enum option_id id = opts_action_option(action);
+	enum option_id id = option_of(action);
+	const char *name = opts_table[id].longs[0];
 	unsigned bit = OPTS_BIT(action);
 	char **glob = opts->globs;
 
-	if (action == OPTS_RUN) {
-		opts_keys_check(settings, rest);
-		opts_keys_check_command(settings, rest);
-		return;
-	}
 	if (opts->shell_command != NULL ||
 	    (*rest != NULL && (bit & GLOBS) == 0 &&
 		(opts->key_count > 0 || (bit & ONE_KEY) == 0)))
-		settings_fail(settings, id, "--%s takes no command",
-		    action_name(action));
+		settings_fail(settings, id, "--%s takes no command", name);
 	else if (opts->key_count > 0 && (bit & NO_KEY) != 0)
-		settings_fail(settings, id, "--%s takes a GLOB, not -k",
-		    action_name(action));
+		settings_fail(settings, id, "--%s takes a GLOB, not -k", name);
 	else if (opts->key_count > 0 || (bit & ONE_KEY) != 0)
-		opts_keys_check(settings, rest);
+		check_keys(settings, rest);
 	if (opts->key_count > 1 && (bit & ONE_KEY) != 0)
-		settings_fail(settings, id, "--%s takes one key",
-		    action_name(action));
+		settings_fail(settings, id, "--%s takes one key", name);
 	if (opts->glob != NULL)
 		*glob = (char *)opts->glob;
 	while (*glob != NULL)
@@ -118,22 +264,35 @@ check_rest(struct settings *settings, char **rest)
 		*glob++ = *rest++;
 }
 
+/* As it is called where it was set: by its letter, the variable, or its name in
+ * a file. */
+static const char *
+name_of(const struct settings *settings, enum option_id id, char letter[3])
+{
+	const struct opts_row *row = &opts_table[id];
+
+	snprintf(letter, 3, "-%c", *row->shorts);
+	return settings_is_given(settings, id)		       ? letter
+	       : settings->of[id].origin == ORIGIN_ENVIRONMENT ? row->variable
+							       : row->longs[0];
+}
+
 /* Of options that are one setting, two of equal precedence exclude each other.
- * Each is named by its letter, or as in the environment or a file. */
+ */
 static void
 check_groups(struct settings *settings)
 {
+	char one[3], other[3];
+
 	for (enum option_id id = 0; id < OPT_COUNT; id++) {
 		enum option_id winner = settings_winner(settings, id);
-		const char letter[] = {'-', *opts_table[id].shorts, '\0'};
-		const char other[] = {'-', *opts_table[winner].shorts, '\0'};
 
 		if (id != winner && is_used(settings, id) &&
 		    settings_compare(settings, id, winner) == 0)
 			settings_fail(settings, id,
 			    "%s and %s exclude each other",
-			    settings_name(settings, id, letter),
-			    settings_name(settings, winner, other));
+			    name_of(settings, id, one),
+			    name_of(settings, winner, other));
 	}
 }
 
@@ -167,26 +326,9 @@ choose_lock(struct settings *settings)
 	    clock_min(pauses ? opts->pause_ms : lock->hold_ms, HOLD_TTL_MS);
 }
 
-/* With -q, these answer by their exit status alone. Variables are set for runs,
- * so that they do not silence them. */
-static void
-choose_what_is_shown(struct settings *settings)
-{
-	struct opts *opts = settings->opts;
-
-	if (opts->action != OPTS_STATUS && opts->action != OPTS_LIST &&
-	    opts->action != OPTS_CHECK)
-		return;
-	if (!settings_is_given(settings, OPT_QUIET))
-		opts->quiet = false;
-	if (!settings_is_given(settings, OPT_CONFLICT_EXIT_CODE))
-		opts->conflict_exit = EXITCODE_BUSY;
-	opts->all = opts->all || opts->failed || opts->action == OPTS_CHECK;
-}
-
 /* What only looks at locks is not logged, but --doctor examines the log. */
 static void
-choose_sinks(struct settings *settings)
+choose_output(struct settings *settings)
 {
 	struct opts *opts = settings->opts;
 	bool is_logged = opts_table[OPT_LOG_TO].with & OPTS_BIT(opts->action);
@@ -208,6 +350,16 @@ choose_sinks(struct settings *settings)
 	    ((!is_logged && opts->action != OPTS_DOCTOR) ||
 		strcmp(opts->log_to, "stderr") == 0))
 		opts->log_to = NULL;
+	if (opts->action != OPTS_STATUS && opts->action != OPTS_LIST &&
+	    opts->action != OPTS_CHECK)
+		return;
+	/* With -q, these answer by their exit status alone. Variables are set
+	 * for runs, so that they do not silence them. */
+	if (!settings_is_given(settings, OPT_QUIET))
+		opts->quiet = false;
+	if (!settings_is_given(settings, OPT_CONFLICT_EXIT_CODE))
+		opts->conflict_exit = EXITCODE_BUSY;
+	opts->all = opts->all || opts->failed || opts->action == OPTS_CHECK;
 }
 
 /* Defaults that depend on other options. A server that has restarted within
@@ -248,32 +400,26 @@ fill_defaults(const struct settings *settings)
 	}
 }
 
-/* It is part of each renewal, of which several must fit into a ttl. */
-static void
-check_wait_replicas(struct settings *settings)
-{
-	struct opts *opts = settings->opts;
-
-	if (opts->lock.replicas_ms > opts->lock.ttl_ms / 4)
-		settings_fail(settings, OPT_WAIT_REPLICAS,
-		    "--wait-replicas cannot take longer than a quarter of "
-		    "the ttl");
-	if (opts->lock.replicas == 0)
-		opts->lock.replicas_ms = 0;
-	else if (opts->lock.replicas_ms == 0)
-		opts->lock.replicas_ms =
-		    clock_min(opts->lock.ttl_ms / 8, REPLICAS_MAX_MS);
-}
-
-/* What is asked of each lock. A try gets a third of the time that servers may
+/* What is asked of each lock. The replicas are part of each renewal, of which
+ * several must fit into a ttl. A try gets a third of the time that servers may
  * be silent: a reply that was lost never comes, and a second connection is to
  * have its chance. */
 static void
-fill_lock(struct opts *opts)
+fill_lock(struct settings *settings)
 {
-	struct lock_config *lock = &opts->lock;
+	const struct opts *opts = settings->opts;
+	struct lock_config *lock = &settings->opts->lock;
 	int64_t try_ms = lock->server_timeout_ms;
 
+	if (lock->replicas_ms > lock->ttl_ms / 4)
+		settings_fail(settings, OPT_WAIT_REPLICAS,
+		    "--wait-replicas cannot take longer than a quarter of "
+		    "the ttl");
+	if (lock->replicas == 0)
+		lock->replicas_ms = 0;
+	else if (lock->replicas_ms == 0)
+		lock->replicas_ms =
+		    clock_min(lock->ttl_ms / 8, REPLICAS_MAX_MS);
 	if (opts->wait_ms > 0)
 		try_ms = clock_min(try_ms, opts->wait_ms);
 	try_ms = try_ms / 3 > TRY_MIN_MS ? try_ms / 3 : TRY_MIN_MS;
@@ -399,7 +545,7 @@ check_terminal(struct settings *settings)
 	    opts->watch_ms > 0 ? tty_find_obstacle(STDOUT_FILENO) : NULL;
 
 	if (obstacle != NULL)
-		settings_refuse(settings, OPT_LIST,
+		settings_fail(settings, OPT_LIST,
 		    "--watch needs a terminal, and %s; without one, repeat "
 		    "--list",
 		    obstacle);
@@ -414,15 +560,18 @@ void
 opts_check(struct settings *settings, char **rest)
 {
 	check_action(settings);
-	check_rest(settings, rest);
+	if (settings->opts->action == OPTS_RUN) {
+		check_keys(settings, rest);
+		check_command(settings, rest);
+	} else {
+		check_action_rest(settings, rest);
+	}
 	check_groups(settings);
 	choose_lock(settings);
-	choose_what_is_shown(settings);
-	choose_sinks(settings);
+	choose_output(settings);
 	check_servers(settings);
 	check_obstacles(settings);
 	fill_defaults(settings);
-	check_wait_replicas(settings);
-	fill_lock(settings->opts);
+	fill_lock(settings);
 	check_terminal(settings);
 }

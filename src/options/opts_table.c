@@ -39,7 +39,6 @@
 #define HELP(text, value) .help = text " [" value "]", .preset = value
 #define SWITCH(member) .type = OPTS_SWITCH, FIELD(member), .preset = "no"
 #define TEXT(member) .type = OPTS_TEXT, FIELD(member)
-#define FILE_NAME(member) .type = OPTS_FILE, FIELD(member)
 #define NUMBER(member, from, to) \
 	.type = OPTS_NUMBER, FIELD(member), .min = (from), .max = (to), \
 	.mistake = "not a number from " #from " to " #to
@@ -248,7 +247,7 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	    VARIABLE(PASSWORD_FILE),
 	    .help = "file with the password, if the URL has none",
 	    .example = "--password-file /etc/rlockrun.pw",
-	    FILE_NAME(login.password_file)},
+	    TEXT(login.password_file)},
 	[OPT_PASSWORD] = {.argument = "TEXT", VARIABLE(PASSWORD),
 	    .help = "the password itself, withheld from the job",
 	    .type = OPTS_PASSWORD, FIELD(login.password), .secret = true},
@@ -268,7 +267,7 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	    .argument = "FILE", VARIABLE(SENTINEL_PASSWORD_FILE),
 	    .help = "file with the password for the sentinels",
 	    .example = "--sentinel-password-file /etc/sentinel.pw",
-	    FILE_NAME(sentinel_login.password_file)},
+	    TEXT(sentinel_login.password_file)},
 	[OPT_SENTINEL_PASSWORD] = {.argument = "TEXT",
 	    VARIABLE(SENTINEL_PASSWORD),
 	    .help = "that password itself, withheld from the job",
@@ -408,12 +407,12 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	    VARIABLE(CONFIG),
 	    .help = "read only this configuration file, or none",
 	    .example = "--config none",
-	    FILE_NAME(config), .outside = true},
+	    TEXT(config), .outside = true},
 	[OPT_PROFILE] = {.longs = {"profile"}, .argument = "NAME",
 	    VARIABLE(PROFILE),
 	    .help = "profile of the configuration files",
 	    .example = "--profile night",
-	    FILE_NAME(profile), .outside = true},
+	    TEXT(profile), .outside = true},
 	[OPT_SHOW_CONFIG] = {.longs = {"show-config"},
 	    .help = "print all settings, and where they come from",
 	    .example = "--show-config -k backup",
@@ -453,20 +452,4 @@ opts_row_is_in_files(const struct opts_row *row)
 {
 	return *row->longs[0] != '\0' && *row->variable != '\0' &&
 	       !row->outside;
-}
-
-enum option_id
-opts_action_option(enum opts_action action)
-{
-	enum option_id id = 0;
-
-	while (opts_table[id].action != action)
-		id++;
-	return id;
-}
-
-bool
-opts_row_is_server(const struct opts_row *row)
-{
-	return row->type == OPTS_SERVER || row->type == OPTS_FALLBACK_SERVER;
 }

@@ -97,7 +97,6 @@ enum opts_type {
 	OPTS_SWITCH,
 	OPTS_CHOICE, /* a word of the argument: becomes its place in it */
 	OPTS_TEXT,
-	OPTS_FILE,
 	OPTS_NUMBER,
 	OPTS_DURATION,
 	OPTS_KEY,
@@ -173,11 +172,5 @@ extern const struct opts_row opts_table[OPT_COUNT];
 
 /* Whether configuration files may set the option, by its long names. */
 bool opts_row_is_in_files(const struct opts_row *row);
-
-/* The option that asks for an action, which is not a run. */
-enum option_id opts_action_option(enum opts_action action);
-
-/* Whether its value is a URL. */
-bool opts_row_is_server(const struct opts_row *row);
 
 #endif

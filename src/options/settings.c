@@ -33,50 +33,6 @@ find_word(const char *words, const char *text)
 	}
 }
 
-/* What is one value in one field. A text without a mistake accepts anything. */
-static const char *
-set_field(void *field, const struct opts_row *row, const char *text)
-{
-	int64_t number = (int64_t)strlen(text);
-
-	switch (row->type) {
-	case OPTS_SWITCH:
-		number = find_word("no|yes|0|1|false|true|off|on", text);
-		if (number == -1)
-			return "neither yes nor no";
-		*(bool *)field = number % 2;
-		return NULL;
-	case OPTS_CHOICE:
-		number = find_word(row->argument, text);
-		if (number == -1)
-			return row->mistake;
-		*(int *)field = (int)number;
-		return NULL;
-	case OPTS_NUMBER:
-		if (num_int(text, row->min, row->max, &number) < 0)
-			return row->mistake;
-		*(int *)field = (int)number;
-		return NULL;
-	case OPTS_DURATION:
-		if (duration_parse(text, &number) < 0)
-			return "not a duration (a number with ms, s, min, h or "
-			       "d, such as 90, 1.5h or 1h30m)";
-		if (number < row->min || number > row->max)
-			return row->mistake;
-		*(int64_t *)field = number;
-		return NULL;
-	case OPTS_TEXT:
-	case OPTS_FILE:
-		if (*row->mistake != '\0' &&
-		    (number < row->min || number > row->max))
-			return row->mistake;
-		*(const char **)field = text;
-		return NULL;
-	default:
-		return row->mistake;
-	}
-}
-
 static const char *
 set_replicas(struct opts *opts, const struct opts_row *row, const char *text)
 {
@@ -125,6 +81,8 @@ add_servers(struct opts *opts, const char *text, bool several)
 	return reason;
 }
 
+/* Most are one value in one field. A text without a mistake accepts anything.
+ */
 static const char *
 set_value(struct settings *settings, const struct opts_row *row,
     const char *text)
@@ -132,14 +90,40 @@ set_value(struct settings *settings, const struct opts_row *row,
 	struct opts *opts = settings->opts;
 	void *field = (char *)opts + row->field;
 	enum origin servers = settings->of[OPT_REDIS].origin;
+	int64_t number = (int64_t)strlen(text);
 
 	switch (row->type) {
-	case OPTS_REPLICAS:
-		return set_replicas(opts, row, text);
-	case OPTS_HOOK:
-		return opts_hook_add(opts, text,
-		    settings->of[OPT_HOOK].place.line,
-		    settings->of[OPT_HOOK].origin == ORIGIN_COMMAND_LINE);
+	case OPTS_SWITCH:
+		number = find_word("no|yes|0|1|false|true|off|on", text);
+		if (number == -1)
+			return "neither yes nor no";
+		*(bool *)field = number % 2;
+		return NULL;
+	case OPTS_CHOICE:
+		number = find_word(row->argument, text);
+		if (number == -1)
+			return row->mistake;
+		*(int *)field = (int)number;
+		return NULL;
+	case OPTS_TEXT:
+		if (*row->mistake != '\0' &&
+		    (number < row->min || number > row->max))
+			return row->mistake;
+		*(const char **)field = text;
+		return NULL;
+	case OPTS_NUMBER:
+		if (num_int(text, row->min, row->max, &number) < 0)
+			return row->mistake;
+		*(int *)field = (int)number;
+		return NULL;
+	case OPTS_DURATION:
+		if (duration_parse(text, &number) < 0)
+			return "not a duration (a number with ms, s, min, h or "
+			       "d, such as 90, 1.5h or 1h30m)";
+		if (number < row->min || number > row->max)
+			return row->mistake;
+		*(int64_t *)field = number;
+		return NULL;
 	case OPTS_KEY:
 		if (opts->key_count == OPTS_KEYS_MAX)
 			return "more than " OPTS_TEXT_OF(
@@ -152,22 +136,22 @@ set_value(struct settings *settings, const struct opts_row *row,
 		return servers == ORIGIN_DEFAULT
 			   ? add_servers(opts, text, false)
 			   : NULL;
+	case OPTS_REPLICAS:
+		return set_replicas(opts, row, text);
+	case OPTS_HOOK:
+		return opts_hook_add(opts, text,
+		    settings->of[OPT_HOOK].place.line,
+		    settings->of[OPT_HOOK].origin == ORIGIN_COMMAND_LINE);
 	case OPTS_PASSWORD: /* the environment's memory is about to be wiped */
 		*(char **)field =
 		    mem_secret_copy(text, secret_length(text, strlen(text)));
 		return **(char **)field == '\0' ? "empty" : NULL;
-	case OPTS_ACTION:
-		return NULL;
 	case OPTS_REFUSED:
-	case OPTS_SWITCH:
-	case OPTS_CHOICE:
-	case OPTS_TEXT:
-	case OPTS_FILE:
-	case OPTS_NUMBER:
-	case OPTS_DURATION:
+		return row->mistake;
+	case OPTS_ACTION:
 		break;
 	}
-	return set_field(field, row, text);
+	return NULL;
 }
 
 /* ---------------------------------------------------------------------- */
@@ -208,42 +192,18 @@ settings_fail_at(struct settings *settings, const struct place *place,
 }
 
 void
-settings_refuse(struct settings *settings, enum option_id id,
-    const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	report_mistake(settings, NULL, opts_table[id].example, format,
-	    arguments);
-	va_end(arguments);
-}
-
-void
 settings_fail(struct settings *settings, enum option_id id, const char *format,
     ...)
 {
 	const struct setting *setting = &settings->of[id];
-	bool usage = (setting->origin == ORIGIN_DEFAULT ||
-			 setting->origin == ORIGIN_COMMAND_LINE) &&
-		     opts_table[id].type != OPTS_FILE;
+	bool usage = setting->origin == ORIGIN_DEFAULT ||
+		     setting->origin == ORIGIN_COMMAND_LINE;
 	va_list arguments;
 
 	va_start(arguments, format);
 	report_mistake(settings, usage ? NULL : &setting->place,
 	    opts_table[id].example, format, arguments);
 	va_end(arguments);
-}
-
-const char *
-settings_name(const struct settings *settings, enum option_id id,
-    const char *given)
-{
-	enum origin origin = settings->of[id].origin;
-
-	return origin == ORIGIN_COMMAND_LINE  ? given
-	       : origin == ORIGIN_ENVIRONMENT ? opts_table[id].variable
-					      : opts_table[id].longs[0];
 }
 
 bool
@@ -306,11 +266,13 @@ refuse_value(struct settings *settings, enum option_id id,
 {
 	const struct opts_row *row = &opts_table[id];
 	bool in_file = setting->place.file != NULL;
+	bool is_server =
+	    row->type == OPTS_SERVER || row->type == OPTS_FALLBACK_SERVER;
 	bool is_long = in_file && strlen(setting->text) > QUOTED_MAX;
 	const char *name = setting->name;
 	char url[URL_SHOWN], *text;
 
-	if (!is_long && opts_row_is_server(row) &&
+	if (!is_long && is_server &&
 	    nearest_url(setting->text, url, sizeof(url)))
 		text =
 		    mem_printf("%s: no scheme (did you mean %s?)", name, url);

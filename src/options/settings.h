@@ -68,25 +68,16 @@ enum option_id settings_winner(const struct settings *settings,
     enum option_id id);
 
 /* Prints the first mistake, and sets its status: EXITCODE_CONFIG if the option
- * is set by a file, by the environment or names a file, otherwise
- * EXITCODE_USAGE. A message about an option of a file begins with its place,
- * and one about wrong usage ends with the example of the option. */
+ * is set by a file or by the environment, otherwise EXITCODE_USAGE. A message
+ * about an option of a file begins with its place, and one about wrong usage
+ * ends with the example of the option. */
 void settings_fail(struct settings *settings, enum option_id id,
     const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* The same for what cannot be read as an option: always EXITCODE_USAGE. The
- * example is that of the option that was probably meant, or of OPT_KEY. */
-void settings_refuse(struct settings *settings, enum option_id id,
-    const char *format, ...) __attribute__((format(printf, 3, 4)));
-
-/* The same for a line of a configuration file. */
+/* The same for what no option got wrong: a line of a configuration file, or a
+ * file that an option names. Always EXITCODE_CONFIG. */
 void settings_fail_at(struct settings *settings, const struct place *place,
     const char *format, ...) __attribute__((format(printf, 3, 4)));
-
-/* The option as it is called where it was set: as it was given on the command
- * line, the variable, or its name in a file. */
-const char *settings_name(const struct settings *settings, enum option_id id,
-    const char *given);
 
 /* Whether nothing else counts: after a mistake, or when the action only prints
  * what is built in. */

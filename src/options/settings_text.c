@@ -151,8 +151,8 @@ print_assignment(FILE *out, const struct settings *settings, enum option_id id,
 }
 
 static void
-put_object(struct row *row, const struct settings *settings, enum option_id id,
-    const char *value)
+print_setting(struct row *row, const struct settings *settings,
+    enum option_id id, const char *value)
 {
 	const struct setting *setting = &settings->of[id];
 	const struct place *place = &setting->place;
@@ -160,6 +160,10 @@ put_object(struct row *row, const struct settings *settings, enum option_id id,
 	bool in_section = in_file && setting->origin != ORIGIN_GENERAL;
 	bool in_lock = in_section && setting->origin == ORIGIN_LOCK;
 
+	if (!settings->opts->json) {
+		print_assignment(row->out, settings, id, value);
+		return;
+	}
 	row_open(row, "", '{');
 	row_string(row, "name", opts_table[id].longs[0]);
 	row_string(row, "value", value);
@@ -170,16 +174,6 @@ put_object(struct row *row, const struct settings *settings, enum option_id id,
 	row_text(row, NULL, "profile",
 	    in_section && !in_lock ? place->section_name : NULL);
 	row_close(row, '}');
-}
-
-static void
-print_setting(struct row *row, const struct settings *settings,
-    enum option_id id, const char *value)
-{
-	if (settings->opts->json)
-		put_object(row, settings, id, value);
-	else
-		print_assignment(row->out, settings, id, value);
 }
 
 /* Each on a line, with that which sets it. */

@@ -88,7 +88,7 @@ way_deliver(struct way *way, struct value *value)
 
 	delivery.reply.again = heed(way, value_error(value));
 	if (delivery.reply.again == AGAIN_AT_OWNER) {
-		way_end(way, AGAIN_AT_OWNER, value_error(value));
+		way_end(way, value_error(value));
 		value_free(value);
 		return;
 	}

@@ -124,12 +124,6 @@ on_greeting(void *arg, const struct reply *reply)
 		handshake->misfit = why;
 }
 
-void
-handshake_fini(struct handshake *handshake)
-{
-	secret_free(handshake->password);
-}
-
 /* Without a user, AUTH begins with the password. */
 int
 handshake_send(struct handshake *handshake, struct pipeline *pipeline,

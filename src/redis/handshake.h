@@ -47,8 +47,6 @@ int handshake_send(struct handshake *handshake, struct pipeline *pipeline,
 struct reply handshake_reply(const struct handshake *handshake,
     const char *label);
 
-void handshake_fini(struct handshake *handshake);
-
 /* Whether the server has said that it is full: then it hangs up. */
 bool handshake_hangs_up(const struct handshake *handshake);
 

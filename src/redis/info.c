@@ -50,25 +50,23 @@ info_is(const char *info, const char *name, const char *value)
 }
 
 /* slave0:ip=127.0.0.1,port=6380,state=online,offset=14,lag=0 */
-static bool
-is_online_replica(const char *line)
-{
-	static const char online[] = ",state=online,";
-	size_t digits = strspn(line + strlen("slave"), "0123456789");
-	const char *end = line + strcspn(line, "\r\n");
-	const char *found = strstr(line, online);
-
-	return digits > 0 && line[strlen("slave") + digits] == ':' &&
-	       found != NULL && found < end;
-}
-
 int64_t
 info_online_replicas(const char *info)
 {
 	int64_t count = info == NULL ? -1 : 0;
 
-	for (; info != NULL; info = next_info_line(info))
-		if (strncmp(info, "slave", strlen("slave")) == 0)
-			count += is_online_replica(info);
+	for (; info != NULL; info = next_info_line(info)) {
+		const char *online, *number;
+		size_t digits;
+
+		if (strncmp(info, "slave", strlen("slave")) != 0)
+			continue;
+		number = info + strlen("slave");
+		digits = strspn(number, "0123456789");
+		online = strstr(info, ",state=online,");
+		count += digits > 0 && number[digits] == ':' &&
+			 online != NULL &&
+			 online < info + strcspn(info, "\r\n");
+	}
 	return count;
 }

@@ -123,26 +123,14 @@ parse_credentials(const char **text, struct endpoint *endpoint)
 	    &endpoint->password);
 }
 
-/* "%25" and a zone (RFC 6874), of which '%' and the zone are kept. */
-static const char *
-parse_zone(char *text)
-{
-	const char *zone = after(text, "%25");
-	size_t length = zone == NULL ? 0 : strspn(zone, ZONE_NAME);
-
-	if (length == 0 || length >= IF_NAMESIZE || zone[length] != '\0')
-		return "the zone of an IPv6 address must be an interface "
-		       "behind %25, as in [fe80::1%25eth0]";
-	memmove(text + 1, zone, length + 1);
-	return NULL;
-}
-
+/* A zone is behind "%25" (RFC 6874), of which the '%' is kept. */
 static const char *
 parse_ipv6(const char **text, struct endpoint *endpoint)
 {
 	size_t length = strcspn(*text, "]");
 	char *host = mem_strndup(*text + 1, length - 1);
 	char *zone = strchr(host, '%');
+	const char *name;
 	struct in6_addr address;
 	int parsed;
 
@@ -156,7 +144,13 @@ parse_ipv6(const char **text, struct endpoint *endpoint)
 	if (zone == NULL)
 		return NULL;
 	*zone = '%';
-	return parse_zone(zone);
+	name = after(zone, "%25");
+	length = name == NULL ? 0 : strspn(name, ZONE_NAME);
+	if (length == 0 || length >= IF_NAMESIZE || name[length] != '\0')
+		return "the zone of an IPv6 address must be an interface "
+		       "behind %25, as in [fe80::1%25eth0]";
+	memmove(zone + 1, name, length + 1);
+	return NULL;
 }
 
 static const char *
@@ -290,24 +284,12 @@ parse_hosts(const char **text, int usual_port, struct endpoint *endpoint)
 	}
 }
 
-/* "/master", and what may follow it. */
-static const char *
-parse_master(const char **text, struct endpoint *endpoint)
-{
-	const char *name = *text + 1;
-	size_t length = **text == '\0' ? 0 : strcspn(name, "/");
-
-	if (length == 0)
-		return "no name of a master (redis-sentinel://HOST,.../MASTER)";
-	*text = name + length;
-	return decode(name, length, false, &endpoint->master);
-}
-
 /* What follows host and port, or hosts and ports. */
 static const char *
 parse_rest(const char *text, enum kind kind, struct endpoint *endpoint)
 {
 	const char *reason = NULL;
+	size_t length;
 
 	if (strpbrk(text, "?#") != NULL)
 		return "only unix:// takes a query (?db=N), and no URL takes "
@@ -317,8 +299,14 @@ parse_rest(const char *text, enum kind kind, struct endpoint *endpoint)
 		       "redis-cluster://";
 	if (*text != '\0' && *text != '/')
 		return wrong_rests[kind];
-	if (kind == KIND_SENTINEL)
-		reason = parse_master(&text, endpoint);
+	if (kind == KIND_SENTINEL) {
+		length = *text == '\0' ? 0 : strcspn(text + 1, "/");
+		if (length == 0)
+			return "no name of a master "
+			       "(redis-sentinel://HOST,.../MASTER)";
+		reason = decode(text + 1, length, false, &endpoint->master);
+		text += 1 + length;
+	}
 	if (reason != NULL || *text == '\0' || text[1] == '\0')
 		return reason;
 	reason = parse_db(text + 1, endpoint);

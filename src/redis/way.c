@@ -106,7 +106,7 @@ way_free(struct way *way)
 		return;
 	way_close(way);
 	pipeline_fini(&way->pipeline);
-	handshake_fini(&way->handshake);
+	secret_free(way->handshake.password);
 	if (way->place != NULL && way->kind->end != NULL)
 		way->kind->end(way->place);
 	free(way);
@@ -186,7 +186,7 @@ way_ends_at(const struct way *way)
 /* A handler may send anew, which changes all that a reply points at: so that is
  * copied before. */
 void
-way_end(struct way *way, enum again again, const char *error)
+way_end(struct way *way, const char *moved)
 {
 	struct pipeline left = way->pipeline;
 	struct reply reply = handshake_reply(&way->handshake, way->to.label);
@@ -197,11 +197,11 @@ way_end(struct way *way, enum again again, const char *error)
 	memcpy(failure, way->error, sizeof(failure));
 	if (reply.kind == REPLY_NO_ACCESS) {
 		reply.error = refusal;
-	} else if (error != NULL) {
+	} else if (moved != NULL) {
 		reply.kind = REPLY_ERROR;
-		reply.error = error;
+		reply.error = moved;
 	}
-	reply.again = again;
+	reply.again = moved != NULL ? AGAIN_AT_OWNER : AGAIN_NO;
 	reply.failure = failure;
 	reply.permanent = way->permanent;
 	pipeline_empty(&way->pipeline);
@@ -219,7 +219,7 @@ way_end(struct way *way, enum again again, const char *error)
 void
 way_drop(struct way *way)
 {
-	way_end(way, AGAIN_NO, NULL);
+	way_end(way, NULL);
 }
 
 void

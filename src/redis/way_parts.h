@@ -73,8 +73,9 @@ struct way {
 /* Ends the connection, or what is done for one. No handler is called. */
 void way_close(struct way *way);
 /* The same, and gives all that are unanswered a reply: that they were answered
- * by this error and are to be asked again, or nothing (NULL). */
-void way_end(struct way *way, enum again again, const char *error);
+ * by this error, which names another owner, and are to be asked again, or
+ * nothing (NULL). */
+void way_end(struct way *way, const char *moved);
 
 /* When the first of the commands, or the greeting, must be answered. */
 int64_t way_ends_at(const struct way *way);

@@ -81,29 +81,27 @@ facts_take(struct facts *facts, const struct event *event)
 	}
 }
 
-/* Until END, or until now if that has not come. */
+/* Until END or, if that has not come, the end of the run, or until now. */
 static int64_t
-span(int64_t begin, int64_t end)
+span(const struct facts *facts, int64_t begin, int64_t end)
 {
 	if (begin == 0)
 		return -1;
-	return (end != 0 ? end : clock_now()) - begin;
+	if (end == 0)
+		end = facts->ended_at != 0 ? facts->ended_at : clock_now();
+	return end - begin;
 }
 
 int64_t
 facts_waited_ms(const struct facts *facts)
 {
-	int64_t end = facts->acquired_at;
-
-	return span(facts->begun_at, end != 0 ? end : facts->ended_at);
+	return span(facts, facts->begun_at, facts->acquired_at);
 }
 
 int64_t
 facts_held_ms(const struct facts *facts)
 {
-	int64_t end = facts->freed_at;
-
-	return span(facts->acquired_at, end != 0 ? end : facts->ended_at);
+	return span(facts, facts->acquired_at, facts->freed_at);
 }
 
 void

@@ -23,6 +23,7 @@ static void
 begin_print(struct run *run)
 {
 	run_enter(run, RUN_PRINT);
+	run->until = run->set.valid_until;
 	events_emit(run->events,
 	    &(struct event){.type = EVENT_HELD, .ms = run->opts->lock.hold_ms});
 	run->output.fd = (struct loop_fd){.fd = STDOUT_FILENO,
@@ -43,7 +44,7 @@ hold_start(struct run *run)
 	}
 	run_enter(run, RUN_LENGTHEN);
 	run->limits.granted_until = run->set.valid_until;
-	run->limits.give_up_at = clock_min(run->set.valid_until,
+	run->until = clock_min(run->set.valid_until,
 	    clock_now() + run->opts->lock.server_timeout_ms);
 	config->ttl_ms = run->opts->lock.hold_ms;
 	set_renew(&run->set);
@@ -51,9 +52,9 @@ hold_start(struct run *run)
 
 /* Whether the lock is not to be held any more, and is being released. */
 static bool
-must_release(struct run *run, int64_t until)
+must_release(struct run *run)
 {
-	bool is_late = run->loop->now >= until;
+	bool is_late = run->loop->now >= run->until;
 
 	if (!relay_obey(run)) {
 		if (run->set.state == LOCK_LOST)
@@ -66,10 +67,8 @@ must_release(struct run *run, int64_t until)
 			run_add_ending(run, ENDING_LEASE_OVER,
 			    (struct event){.then = EVENT_THEN_NOTHING});
 	}
-	if (run->facts->ending == ENDING_NONE) {
-		run_wake_at(run, until);
+	if (run->facts->ending == ENDING_NONE)
 		return false;
-	}
 	loop_remove(run->loop, &run->output.fd);
 	run_release(run);
 	return true;
@@ -84,7 +83,7 @@ hold_step_lengthen(struct run *run)
 	    set->valid_until > run->limits.granted_until)
 		begin_print(run);
 	else
-		must_release(run, run->limits.give_up_at);
+		must_release(run);
 }
 
 void
@@ -95,7 +94,7 @@ hold_step_print(struct run *run)
 	ssize_t wrote = 0;
 	int length;
 
-	if (must_release(run, run->set.valid_until) || !output->writable)
+	if (must_release(run) || !output->writable)
 		return;
 	output->writable = false;
 	length =

@@ -394,7 +394,7 @@ observer_look(struct run *run)
 		if (run->facts->begun_at == 0)
 			report_begin(run);
 		else if (set->state == LOCK_ACQUIRING &&
-			 run->loop->now < run->limits.wait_until)
+			 run->loop->now < run->until)
 			watch_acquire(run);
 		break;
 	case RUN_WITHDRAW:

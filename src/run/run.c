@@ -10,6 +10,7 @@
 #include "base/descriptors.h"
 #include "base/dice.h"
 #include "base/mem.h"
+#include "base/secret.h"
 #include "lock/redlock.h"
 
 /* Servers may be silent so long before the locks are released unconfirmed. */
@@ -26,7 +27,7 @@ void
 run_enter(struct run *run, enum run_state state)
 {
 	run->state = state;
-	run->wake_at = CLOCK_NEVER;
+	run->until = run->wake_at = CLOCK_NEVER;
 	observer_look(run);
 }
 
@@ -104,13 +105,11 @@ run_step_splay(struct run *run)
 		run_enter(run, RUN_DONE);
 		return;
 	}
-	if (run->loop->now < run->limits.splay_until) {
-		run_wake_at(run, run->limits.splay_until);
+	if (run->loop->now < run->until)
 		return;
-	}
-	run->limits.wait_until =
-	    opts->wait_ms > 0 ? clock_now() + opts->wait_ms : CLOCK_NEVER;
 	run_enter(run, RUN_ACQUIRE);
+	run->until =
+	    opts->wait_ms > 0 ? clock_now() + opts->wait_ms : CLOCK_NEVER;
 	set_acquire(&run->set);
 	if (has_job(run) && guard_fork(&run->guard, &run->child) == -1) {
 		run_add_unguarded(run, errno);
@@ -153,8 +152,7 @@ run_step_acquire(struct run *run)
 		withdraw(run);
 	} else if (set->state == LOCK_FAILED) {
 		run_enter(run, RUN_WITHDRAW);
-	} else if (set->state != LOCK_HELD &&
-		   run->loop->now >= run->limits.wait_until) {
+	} else if (set->state != LOCK_HELD && run->loop->now >= run->until) {
 		if (set->answered)
 			run_add_ending(run, ENDING_WAIT_OVER,
 			    (struct event){.name = set->about->config->name,
@@ -171,8 +169,6 @@ run_step_acquire(struct run *run)
 			begin_job(run);
 		else
 			hold_start(run);
-	} else {
-		run_wake_at(run, run->limits.wait_until);
 	}
 }
 
@@ -262,7 +258,8 @@ run_on_job_over(struct run *run)
 		run_release(run);
 	} else {
 		run_enter(run, RUN_CONFIRM);
-		run->limits.confirm_until = clock_now() + CONFIRM_MS;
+		run->until =
+		    clock_min(clock_now() + CONFIRM_MS, run->set.valid_until);
 		set_confirm(&run->set);
 		guard_dismiss(&run->guard);
 	}
@@ -285,14 +282,12 @@ static void
 run_step_confirm(struct run *run)
 {
 	const struct set *set = &run->set;
-	int64_t until = clock_min(run->limits.confirm_until, set->valid_until);
-	bool is_over = run->loop->now >= until;
 
 	if (set->state == LOCK_LOST)
 		run_add_lock_ending(run, ENDING_TAKEN, EVENT_THEN_NOTHING);
 	if (set->state == LOCK_LOST || set->confirmed) {
 		run_release(run);
-	} else if (is_over || is_hurried(run)) {
+	} else if (run->loop->now >= run->until || is_hurried(run)) {
 		run->cover = COVER_UNPROVEN;
 		if (run->facts->status == 0)
 			events_emit(run->events,
@@ -300,8 +295,6 @@ run_step_confirm(struct run *run)
 				.name = set->about->config->name,
 				.why = set->error});
 		run_release(run);
-	} else {
-		run_wake_at(run, until);
 	}
 }
 
@@ -393,7 +386,8 @@ step(struct run *run)
 		set_step(&run->set);
 	} while ((run->state != before || run->set.state != set_before) &&
 		 run->state < RUN_DONE);
-	loop_timer_set(run->loop, &run->timer, run->wake_at);
+	loop_timer_set(run->loop, &run->timer,
+	    clock_min(run->wake_at, run->until));
 }
 
 /* Returns when it is over, one way or the other. */
@@ -404,10 +398,13 @@ turn(struct run *run)
 
 	if (has_job(run) && run->opts->splay_ms > 0) {
 		splay_ms = dice_between(0, run->opts->splay_ms);
-		run->limits.splay_until = clock_now() + splay_ms;
+		run->until = clock_now() + splay_ms;
 		events_emit(run->events,
 		    &(struct event){.type = EVENT_DELAYED, .ms = splay_ms});
 	}
+	/* The C library binds functions of its own at their first call, some as
+	 * the command is found: the linker saves vector registers for it. */
+	secret_wipe_stack();
 	do
 		step(run);
 	while (run->state < RUN_DONE && loop_turn(run->loop) == 0);

@@ -64,9 +64,6 @@ enum run_cover {
 
 /* By clock_now. */
 struct limits {
-	int64_t splay_until;
-	int64_t wait_until; /* CLOCK_NEVER without -w */
-	int64_t confirm_until;
 	int64_t overrun_at; /* --max-run, or CLOCK_NEVER: when TERM is sent, */
 	int64_t killed_at;  /* and KILL */
 	int64_t warn_at;    /* --warn-after, or CLOCK_NEVER */
@@ -77,7 +74,6 @@ struct limits {
 	int64_t stop_by;	/* STOP: KILL, apart from the lease's own end */
 	int64_t resumed_at;	/* STOP: we were stopped until then, or 0 */
 	int64_t granted_until;	/* LENGTHEN: the lease before it */
-	int64_t give_up_at;	/* LENGTHEN */
 };
 
 /* The signals that come to a run. A waiting run obeys them as a plain process
@@ -132,6 +128,8 @@ struct run {
 	struct loop *loop;
 
 	enum run_state state;
+	int64_t until; /* how long it lasts at most, by clock_now: --splay, -w,
+			* a hold, servers that are silent; or CLOCK_NEVER */
 	struct set set;
 	/* As opts->keys or, for one key, as opts->servers. */
 	struct lock_config configs[SET_LOCKS_MAX];
@@ -150,8 +148,8 @@ struct run {
 
 /* --- run.c --- */
 
-/* Forgets when the former state wanted to be woken, and has the observer look.
- * What the state begins with follows the call. */
+/* Forgets how long the former state could last and when it wanted to be woken,
+ * and has the observer look. What the state begins with follows the call. */
 void run_enter(struct run *run, enum run_state state);
 /* Ends the next turn of the loop at that time, or earlier. */
 void run_wake_at(struct run *run, int64_t at);

@@ -300,10 +300,10 @@ metrics_file_init(struct metrics_file *file, const char *folder,
 	char name[METRICS_NAME_SIZE];
 
 	*file = (struct metrics_file){.folder = mem_strdup(folder),
-	    .label = metrics_name_label(key),
+	    .label = metrics_text_label(key),
 	    .lock_fd = -1};
 	metrics_init(&file->changes);
-	metrics_name_file(key, name);
+	metrics_text_name(key, name);
 	snprintf(file->text_name, sizeof(file->text_name), "%s.prom", name);
 	snprintf(file->new_name, sizeof(file->new_name), "%s.tmp", name);
 	snprintf(file->lock_name, sizeof(file->lock_name), "%s.lock", name);

@@ -14,7 +14,6 @@
 
 #include <stdbool.h>
 
-#include "sink/metrics_name.h"
 #include "sink/metrics_text.h"
 
 enum { METRICS_FILE_NAME_SIZE = METRICS_NAME_SIZE + sizeof(".prom") };

@@ -11,6 +11,21 @@
 
 #include "run/event.h"
 
+/* With the endings of metrics_file.c at most 255 bytes. */
+enum { METRICS_NAME_SIZE = 240 };
+
+/* A lock's key as a part of a file name: different keys have different ones.
+ * "rlockrun-" and the key: bytes other than letters, digits and "._:-" become
+ * %XX. Of a longer key there is the beginning, then ~ and a digest. Neither is
+ * a name in the plain form, nor does it begin with a dot or have a slash. */
+void metrics_text_name(const char *key, char name[METRICS_NAME_SIZE]);
+
+/* Likewise as a label: the text between the quotes of a label of Prometheus'
+ * text format, to be freed: \n, \" and \\ are escaped. Bytes that are not UTF-8
+ * and what escape_next finds unsafe become U+FFFD, each followed by two
+ * hexadecimal digits; so does U+FFFD itself. Dies when memory is out. */
+char *metrics_text_label(const char *key);
+
 /* Times and durations are in milliseconds, points in time since the epoch. */
 enum metrics_value {
 	/* Counters, at first 0. */
@@ -74,7 +89,7 @@ void metrics_add(struct metrics *metrics, const struct metrics *changes);
 /* From its runs, and the time. */
 void metrics_count_runs(struct metrics *metrics, int64_t now_ms);
 
-/* label is that of metrics_name_label. The text is never longer than this, NUL
+/* label is that of metrics_text_label. The text is never longer than this, NUL
  * included. */
 size_t metrics_text_room(const char *label);
 

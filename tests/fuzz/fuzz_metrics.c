@@ -1,7 +1,6 @@
 /* The metrics of a lock: any bytes where its file was, and as its key. What is
  * read must be written such that it is read again. */
 #include "fuzz.h"
-#include "sink/metrics_name.h"
 #include "sink/metrics_text.h"
 
 static void
@@ -9,7 +8,7 @@ check_name(const char *key)
 {
 	char name[METRICS_NAME_SIZE];
 
-	metrics_name_file(key, name);
+	metrics_text_name(key, name);
 	if (strchr(name, '/') != NULL || *name == '.' ||
 	    strlen(name) >= sizeof(name))
 		abort();
@@ -59,7 +58,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(text, data, size);
 	text[size] = '\0';
 	key = strsep(&rest, "\n");
-	label = metrics_name_label(key);
+	label = metrics_text_label(key);
 	check_name(key);
 	check_label(label);
 	metrics_init(&metrics);

@@ -236,7 +236,7 @@ rlockrun: the hook for failed ended with status 127' ]]
 rlockrun: the hook for released ended with status 126' ]]
 }
 
-@test "hook: one that hangs delays neither job nor release, and then makes way" {
+@test "S47: hook: one that hangs delays neither job nor release, and then makes way" {
 	mkdir below
 	# A tree that ignores TERM, with a session of its own.
 	start env --default-signal "$RLOCKRUN" -k "$KEY" --hook "$NOTE
@@ -318,7 +318,7 @@ without_first_fork() {
 	[[ ! -e log ]]
 }
 
-@test "hook: a runner that was killed is reported once" {
+@test "S47: hook: a runner that was killed is reported once" {
 	start "$RLOCKRUN" -k "$KEY" --hook "$NOTE" -- "$A_JOB" until:done exit:3
 	wait_until has_event acquired
 	find_runner
@@ -342,7 +342,7 @@ end_with_stopped_runner() {
 }
 
 # bats test_tags=night
-@test "hook: a runner that is stopped delays rlockrun for 6 s at most" {
+@test "S47: hook: a runner that is stopped delays rlockrun for 6 s at most" {
 	end_with_stopped_runner
 	exits_with 3 "$PID"
 	wait_until none_below

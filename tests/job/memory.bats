@@ -49,7 +49,10 @@ only_root() {
 # bats test_tags=native
 @test "a password stands once in our memory, and not in the guard's" {
 	only_root
-	one_copy "$RLOCKRUN" -r "redis://:$PASSWORD@127.0.0.1:$PORT"
+	# What is read in vectors with it depends on what lies before it.
+	for pad in x{,xxxxxxxx}{,xxxxxxxxxxxxxxxx}; do
+		one_copy env PAD="$pad" "$RLOCKRUN" -r "redis://:$PASSWORD@127.0.0.1:$PORT"
+	done
 	one_copy env RLOCKRUN_REDIS="redis://:$PASSWORD@127.0.0.1:$PORT" "$RLOCKRUN"
 	one_copy env RLOCKRUN_PASSWORD="$PASSWORD" "$RLOCKRUN"
 	(umask 077 && echo "$PASSWORD" >password)

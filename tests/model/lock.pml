@@ -749,7 +749,7 @@ end:	do
 	:: d_step { pc[me] == FRONT -> front(me); pc[me] = ASK }
 #endif
 #ifdef REPLACE
-	/* src: lock/order.c order_note
+	/* src: lock/lease.c lease_note_order
 	 * src: run/watch.c watch_limits */
 	:: d_step {
 #ifdef ORDER_BY_NAME
@@ -763,7 +763,7 @@ end:	do
 	}
 #endif
 	:: d_step { pc[me] == GRANTED -> start_job(me) }
-	/* src: lock/bell.c bell_note_ring */
+	/* src: lock/acquire.c bell_note_ring */
 	:: d_step {
 		pc[me] == WAIT && bell[me] ->
 		printf("client %d: hears its bell\n", me);

@@ -349,7 +349,7 @@ inline try_again(i)
 proctype waiter(byte me)
 {
 end:	do
-	/* src: lock/bell.c bell_note_ring
+	/* src: lock/acquire.c bell_note_ring
 	 * src: lock/acquire.c acquire_note_busy */
 	:: atomic {
 		d_step {

@@ -13,7 +13,7 @@ STOREYS = {
 }
 # Parts of other builds, which are not played here.
 NOT_BUILT = {f"src/redis/{name}.c"
-             for name in ("tls/tls_linked", "tls/tls_static", "tls/tls_memory",
+             for name in ("tls/tls_linked", "tls/tls_static",
                           "names/resolve_getent")}
 
 # What of these survives the unit tests is played by many more histories, or with
@@ -64,12 +64,9 @@ FIRST = {
     "src/lock/claim.c": ["queue/queuekeys", "queue/waiters", "lock/nested"],
     "src/lock/outer.c": ["lock/nested"],
     "src/lock/contact.c": ["lock/lock", "lock/lease"],
-    "src/lock/judge.c": ["lock/lock", "servers/replies"],
     "src/lock/holder.c": ["lock/lock"],
     "src/lock/kind.c": ["lock/kinds"],
-    "src/lock/bell.c": ["queue/queue"],
-    "src/lock/lease.c": ["lock/nested", "lock/lease"],
-    "src/lock/order.c": ["queue/policies"],
+    "src/lock/lease.c": ["lock/nested", "lock/lease", "queue/policies"],
     "src/lock/queue.c": ["queue/queue", "queue/waiters"],
     "src/lock/redlock.c": ["servers/redlock"],
     "src/lock/votes.c": ["servers/redlock"],

@@ -66,17 +66,6 @@ alerts_now() {
 	"$PROMTOOL" test rules rules.yml
 }
 
-@test "a job that loses its lock raises the alert" {
-	need_promtool
-	hold --metrics m -t 1 --on-lost warn
-	cli del "$KEY"
-	wait_until grep -q '^rlockrun_lost_total.* 1$' "m/rlockrun-$KEY.prom"
-	alerts_now RlockrunLost
-	touch "done"
-	exits_with 79 "$PID"
-	alerts_now RlockrunLost
-}
-
 @test "message, log, hook, metric and alert report a loss with the same facts" {
 	need_promtool
 	hold --metrics m --log-to log --log-format json --hook 'env >"hook.$RLOCKRUN_EVENT"' -t 1

@@ -336,6 +336,14 @@ bad_file() {
 
 waits_for_a_writer() { [[ $(<"/proc/$PID/wchan") == wait_for_partner ]]; }
 
+# bats test_tags=night
+@test "a key with a passphrase: 78, without a prompt" {
+	run -78 timeout -k 1 10 script -qec "$RLOCKRUN -k $KEY \
+		--tls-cert $CERTIFICATES/client.crt \
+		--tls-key $CERTIFICATES/client.locked touch ran" /dev/null </dev/null
+	[[ $output == *'encrypted'* && $output != *phrase* && ! -e ran ]]
+}
+
 @test "options for TLS without TLS" {
 	for option in --tls-ca --tls-cert --tls-key; do
 		run -64 rl -r "unix://$SUITE_DIR/s" "$option" "$CERTIFICATES/ca.crt" touch ran

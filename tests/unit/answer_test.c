@@ -3,7 +3,7 @@
 #include "lock/answer.h"
 
 #include "lines.h"
-#include "redis/cursor.h"
+#include "redis/value.h"
 
 #define MAX_NUMBER "9223372036854775807"
 #define MAX ":" MAX_NUMBER "\r\n"
@@ -104,7 +104,7 @@ test_tries(void)
 {
 	struct answer answer;
 
-	for (size_t i = 0; i < sizeof(tries) / sizeof(*tries); i++) {
+	for (size_t i = 0; i < LENGTH(tries); i++) {
 		void *reply = array(tries[i].lines);
 
 		ok(answer_read(&answer, ANSWER_TO_TRY, reply) ==
@@ -175,9 +175,9 @@ tell_answer(const struct answer *answer)
 
 	told[0] = '\0';
 	tell("%s", outcomes[answer->outcome]);
-	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+	for (size_t i = 0; i < LENGTH(texts); i++)
 		tell_text(texts[i].name, texts[i].text);
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+	for (size_t i = 0; i < LENGTH(numbers); i++)
 		tell_number(numbers[i].name, numbers[i].value);
 }
 
@@ -308,7 +308,7 @@ text_value(const char *text)
 static void
 test_answers(void)
 {
-	for (size_t i = 0; i < sizeof(answers) / sizeof(*answers); i++) {
+	for (size_t i = 0; i < LENGTH(answers); i++) {
 		const char *lines = answers[i].lines;
 		bool is_value = strchr(lines, '\r') != NULL;
 		void *reply = is_value			  ? parse(lines)
@@ -385,7 +385,7 @@ test_values(void)
 	    "-ERR x\r\n", "*-1\r\n", "*1\r\n*0\r\n", "*1\r\n$-1\r\n"};
 	struct answer answer;
 
-	for (size_t i = 0; i < sizeof(wires) / sizeof(*wires); i++) {
+	for (size_t i = 0; i < LENGTH(wires); i++) {
 		void *reply = parse(wires[i]);
 		ok(!answer_read(&answer, ANSWER_TO_TRY, reply) &&
 			!answer_read(&answer, ANSWER_TO_JOIN, reply) &&
@@ -409,7 +409,7 @@ test_replicas(void)
 	    {":2147483647\r\n", INT32_MAX}, {":2147483648\r\n", 0}, {MAX, 0},
 	    {"+OK\r\n", 0}, {"-ERR x\r\n", 0}};
 
-	for (size_t i = 0; i < sizeof(acks) / sizeof(*acks); i++) {
+	for (size_t i = 0; i < LENGTH(acks); i++) {
 		void *reply = parse(acks[i].wire);
 		ok(answer_replicas(reply) == acks[i].count, "WAIT %zu", i);
 		freeReplyObject(reply);
@@ -425,7 +425,7 @@ test_lacks_replicas(void)
 	    {":1\r\n", "1 of 2 replicas have the lock"},
 	    {"-ERR x\r\n", "--wait-replicas needs WAIT: ERR x"}};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < LENGTH(rows); i++) {
 		void *reply = parse(rows[i].wire);
 		char why[ANSWER_WHY_MAX] = "";
 

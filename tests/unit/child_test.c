@@ -13,8 +13,6 @@
 #include "base/exitcode.h"
 #include "tap.h"
 
-#define LENGTH(array) (sizeof(array) / sizeof(*(array)))
-
 static char folder[] = "/tmp/child_test.XXXXXX";
 
 static void

@@ -71,7 +71,7 @@ test_timer(void)
 	    "  and nobody waits for it by reading");
 	test_arm(timer, 60000);
 	test_arm(timer, 3600000);
-	for (size_t i = 0; i < sizeof(past) / sizeof(*past); i++) {
+	for (size_t i = 0; i < LENGTH(past); i++) {
 		is_int(clock_arm(timer, past[i]), 0, "for a time that is over");
 		ok(read(timer, &times, sizeof(times)) == sizeof(times),
 		    "  it expires at once");
@@ -111,7 +111,7 @@ test_ages(void)
 	};
 	char text[32];
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < LENGTH(rows); i++) {
 		moment_describe_age(rows[i].ms, text, sizeof(text));
 		is_text(text, rows[i].text, "an age");
 	}
@@ -135,7 +135,7 @@ test_times(void)
 	    {INT64_C(40) * DAY_MS + 1, true},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < LENGTH(rows); i++) {
 		char text[32], want[32];
 		time_t before, after;
 		struct tm local;

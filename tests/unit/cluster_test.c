@@ -6,8 +6,6 @@
 
 #include "tap.h"
 
-#define LENGTH(array) (sizeof(array) / sizeof(*(array)))
-
 /* As CLUSTER KEYSLOT of Redis 7.0.15 says; cluster.bats asks it about more. */
 static const struct {
 	const char *key;

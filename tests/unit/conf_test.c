@@ -4,7 +4,6 @@
 
 #include "tap.h"
 
-#define LENGTH(array) (sizeof(array) / sizeof(*(array)))
 #define NO_SECTION "a section is [profile NAME] or [lock GLOB]"
 
 /* All items of a text: "LINE:[section name]", "LINE:name=value|" and

@@ -21,7 +21,6 @@
 
 /* Servers that vote. */
 #define SEVERAL " --min-uptime 0"
-#define LENGTH(list) (sizeof(list) / sizeof(*(list)))
 
 static const char *const kinds[] = {"", " --shared", " --permits 2", SEVERAL};
 static const char *const policies[] = {"", " --once-per 1h", " --once-id a",

@@ -122,7 +122,7 @@ test_find(void)
 	    {"", -1},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+	for (size_t i = 0; i < LENGTH(rows); i++)
 		is_int(descriptors_find(rows[i].path), rows[i].fd,
 		    rows[i].path);
 }

@@ -12,23 +12,23 @@ test_clock(void)
 {
 	struct clock clock = {.count = 0}, forward, back;
 
-	check_contact_note(&clock, 3000, 900, -1);
+	check_server_note(&clock, 3000, 900, -1);
 	ok(!clock.best.is_known, "a server that does not say its time");
-	check_contact_note(&clock, 1000, 400, 5001200);
-	check_contact_note(&clock, 2000, 100, 5002050);
+	check_server_note(&clock, 1000, 400, 5001200);
+	check_server_note(&clock, 2000, 100, 5002050);
 	ok(clock.best.is_known, "there is an offset");
 	is_int(clock.best.us, 5000000, "that of the shortest round trip");
 	is_int(clock.best.error_us, 50, "which may be wrong by half of that");
 	is_int(clock.step_us, 0, "no step");
 	forward = back = clock;
-	check_contact_note(&forward, 4000, 200, 5504100);
+	check_server_note(&forward, 4000, 200, 5504100);
 	is_int(forward.step_us, 500000, "a step forward");
-	check_contact_note(&back, 4000, 200, 4004100);
+	check_server_note(&back, 4000, 200, 4004100);
 	is_int(back.step_us, -1000000, "a step back");
-	check_contact_note(&back, 5000, 200, 4005100);
+	check_server_note(&back, 5000, 200, 4005100);
 	is_int(back.step_us, -1000000, "which is not forgotten");
-	check_contact_note(&clock, 4000, 200, -1);
-	check_contact_note(&clock, 4000, 200, 5504100);
+	check_server_note(&clock, 4000, 200, -1);
+	check_server_note(&clock, 4000, 200, 5504100);
 	is_int(clock.step_us, 0, "none beside a time that is not known");
 	is_int(clock.best.us, 5000000, "and the best offset stays");
 	is_int(clock.took_us[0], 100, "the shortest round trip,");
@@ -189,7 +189,7 @@ test_kernel(void)
 	    {"10.0", FINDING_OK},
 	};
 
-	for (size_t i = 0; i < sizeof(kernels) / sizeof(*kernels); i++) {
+	for (size_t i = 0; i < LENGTH(kernels); i++) {
 		struct findings findings = {.subject = "this host"};
 		char facts[80];
 

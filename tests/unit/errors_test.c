@@ -112,7 +112,7 @@ play_error(const char *steps, const char *error, const char *shown,
 int
 main(void)
 {
-	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+	for (size_t i = 0; i < LENGTH(table); i++) {
 		const char *error = table[i].error;
 		const char *shown =
 		    table[i].shown != NULL ? table[i].shown : error;

@@ -24,6 +24,10 @@ static const struct {
     {"above Unicode", "\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80",
 	"\\u00f4\\u0090\\u0080\\u0080"},
     {"cut off", "\xf0\x9f\x94", "\\xf0\\x9f\\x94", "\\u00f0\\u009f\\u0094"},
+    {"cut off by a newline", "\xe2\x82\n", "\\xe2\\x82\\n",
+	"\\u00e2\\u0082\\n"},
+    {"overlong, of four", "\xf0\x80\x80\xaf", "\\xf0\\x80\\x80\\xaf",
+	"\\u00f0\\u0080\\u0080\\u00af"},
     {"a bidirectional override", "a\u202eb", "a\\xe2\\x80\\xaeb", "a\\u202eb"},
     {"a tag", "a\U000e0041b", "a\\xf3\\xa0\\x81\\x81b", "a\\udb40\\udc41b"},
 };
@@ -148,8 +152,7 @@ test_shorten(void)
 {
 	char text[64], little[12];
 
-	for (size_t i = 0; i < sizeof(shortenings) / sizeof(*shortenings);
-	     i++) {
+	for (size_t i = 0; i < LENGTH(shortenings); i++) {
 		escape_shorten(shortenings[i].text, shortenings[i].style,
 		    shortenings[i].columns, text, sizeof(text));
 		is_text(text, shortenings[i].shortened, "to fit");
@@ -174,7 +177,7 @@ test_width(void)
 	    {0xa4d0, 1}, {0xff60, 2}, {0xff61, 1}, {0x1f512, 2}, {0x1fb00, 1},
 	    {0x20000, 2}, {0x3fffd, 2}, {0x40000, 1}};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < LENGTH(rows); i++) {
 		char text[5], what[32];
 
 		encode(rows[i].code, text);
@@ -202,7 +205,7 @@ test_cut(void)
 	    {"1234\xff\xff\xff\xff\xff", 8, "1234\xff..."},
 	};
 
-	for (size_t i = 0; i < sizeof(cuts) / sizeof(*cuts); i++) {
+	for (size_t i = 0; i < LENGTH(cuts); i++) {
 		char *cut = escape_cut(cuts[i].text, cuts[i].bytes);
 
 		is_text(cut, cuts[i].cut, "in so many bytes");
@@ -217,7 +220,7 @@ main(void)
 	test_cut();
 	test_width();
 	test_shorten();
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < LENGTH(cases); i++) {
 		char *shown = escape_text(cases[i].text, ESCAPE_TEXT);
 		char *json = escape_text(cases[i].text, ESCAPE_JSON);
 
@@ -226,9 +229,9 @@ main(void)
 		free(shown);
 		free(json);
 	}
-	for (size_t i = 0; i < sizeof(unfit) / sizeof(*unfit); i++)
+	for (size_t i = 0; i < LENGTH(unfit); i++)
 		check_code(unfit[i], false);
-	for (size_t i = 0; i < sizeof(fit) / sizeof(*fit); i++)
+	for (size_t i = 0; i < LENGTH(fit); i++)
 		check_code(fit[i], true);
 	return tap_done();
 }

@@ -79,6 +79,17 @@ test_all_messages(void)
 }
 
 static void
+is_message(const struct event *event, const char *want, const char *what)
+{
+	char text[4096];
+
+	event_text_format(event, &of_opts, text, sizeof(text));
+	is_text(text, want, what);
+}
+
+#define HELD "\"NAME\" is held by web-3 (pid 4121, deploy)"
+
+static void
 test_messages(void)
 {
 	static const struct opts no_keys = {.key_count = 0};
@@ -86,50 +97,38 @@ test_messages(void)
 	struct event event = full_event(EVENT_WAITING, ENDING_NONE);
 	char text[4096], little[8];
 
-	event_text_format(&event, &of_opts, text, sizeof(text));
-	is_text(text,
-	    "\"NAME\" is held by web-3 (pid 4121, deploy); waiting, position 3 "
-	    "in the queue",
+	is_message(&event, HELD "; waiting, position 3 in the queue",
 	    "a part with a known fact");
 	event.position = 1;
-	event_text_format(&event, &of_opts, text, sizeof(text));
-	is_text(text, "\"NAME\" is held by web-3 (pid 4121, deploy); waiting",
+	is_message(&event, HELD "; waiting",
 	    "the head of the queue gets no position");
 	event_text_format(&event, &of_opts, little, sizeof(little));
 	is_text(little, "\"NAME\" ", "what does not fit is cut off");
 	event = full_event(EVENT_ENDING, ENDING_LOST);
-	event_text_format(&event, &of_opts, text, sizeof(text));
-	is_text(text, "\"NAME\" was lost: WHY; stopping the job",
+	is_message(&event, "\"NAME\" was lost: WHY; stopping the job",
 	    "what follows");
+	event.then = EVENT_THEN_NOTHING;
+	is_message(&event, "\"NAME\" was lost: WHY", "nothing follows");
 	event = full_event(EVENT_ENDING, ENDING_OVERTAKEN);
-	event_text_format(&event, &of_opts, text, sizeof(text));
-	is_text(text,
+	is_message(&event,
 	    "\"NAME\" was overtaken by \"build \\\"4711\\\"\" on ci-3; "
 	    "stopping the job",
 	    "another run, by its label");
 	event.by = &unlabelled;
-	event_text_format(&event, &of_opts, text, sizeof(text));
-	is_text(text,
+	is_message(&event,
 	    "\"NAME\" was overtaken by pid 421 on ci-3; stopping the job",
 	    "  or by its pid");
-	event = full_event(EVENT_ENDING, ENDING_LOST);
-	event.then = EVENT_THEN_NOTHING;
-	event_text_format(&event, &of_opts, text, sizeof(text));
-	is_text(text, "\"NAME\" was lost: WHY", "nothing follows");
 	event = full_event(EVENT_NO_REPLY, ENDING_NONE);
 	event.name = NULL;
-	event_text_format(&event, &of_opts, text, sizeof(text));
-	is_text(text, "\"a\", \"b\": WHY; trying again",
+	is_message(&event, "\"a\", \"b\": WHY; trying again",
 	    "all locks by default");
 	event_text_format(&event, &no_locks, text, sizeof(text));
 	is_text(text, "WHY; trying again", "an unknown fact at the start");
 	event = full_event(EVENT_RENEWED, ENDING_NONE);
-	event_text_format(&event, &of_opts, text, sizeof(text));
-	is_text(text, "", "an event without a message");
+	is_message(&event, "", "an event without a message");
 	event = full_event(EVENT_JOB_ENDED, ENDING_NONE);
 	event.status = -9;
-	event_text_format(&event, &of_opts, text, sizeof(text));
-	is_text(text, "\"NAME\": the job ended with status 137 (signal 9)",
+	is_message(&event, "\"NAME\": the job ended with status 137 (signal 9)",
 	    "a signal as a shell shows it");
 }
 
@@ -152,24 +151,18 @@ test_numbers(void)
 		"\"NAME\": 1 other still holds it; release it again"},
 	    {EVENT_FORCE_AGAIN, 2,
 		"\"NAME\": 2 others still hold it; release it again"},
-	    {EVENT_ENDING, 0, "\"NAME\" is held by web-3 (pid 4121, deploy)"},
-	    {EVENT_ENDING, 1,
-		"\"NAME\" is held by web-3 (pid 4121, deploy); 1 is waiting "
-		"already"},
-	    {EVENT_ENDING, 11,
-		"\"NAME\" is held by web-3 (pid 4121, deploy); 11 are waiting "
-		"already"},
+	    {EVENT_ENDING, 0, HELD},
+	    {EVENT_ENDING, 1, HELD "; 1 is waiting already"},
+	    {EVENT_ENDING, 11, HELD "; 11 are waiting already"},
 	};
-	char text[4096];
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < LENGTH(cases); i++) {
 		struct event event =
 		    full_event(cases[i].type, ENDING_QUEUE_FULL);
 
 		event.then = EVENT_THEN_NOTHING;
 		event.count = event.permits = cases[i].number;
-		event_text_format(&event, &of_opts, text, sizeof(text));
-		is_text(text, cases[i].text, "a number in a message");
+		is_message(&event, cases[i].text, "a number in a message");
 	}
 }
 
@@ -181,21 +174,19 @@ test_durations(void)
 		const char *text;
 	} cases[] = {{1, "1ms"}, {500, "500ms"}, {1000, "1s"}, {1500, "1.5s"},
 	    {59900, "59.9s"}, {60500, "1m00s"}, {192000, "3m12s"}};
-	char text[4096], wanted[64];
+	char wanted[64];
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < LENGTH(cases); i++) {
 		struct event event = full_event(EVENT_HELD_LONG, ENDING_NONE);
 
 		event.ms = cases[i].ms;
-		event_text_format(&event, &of_opts, text, sizeof(text));
 		snprintf(wanted, sizeof(wanted),
 		    "\"NAME\" has been held for %s", cases[i].text);
-		is_text(text, wanted, "a duration in a message");
+		is_message(&event, wanted, "a duration in a message");
 		event.name = NULL;
-		event_text_format(&event, &of_opts, text, sizeof(text));
 		snprintf(wanted, sizeof(wanted),
 		    "\"a\", \"b\" have been held for %s", cases[i].text);
-		is_text(text, wanted, "of two locks");
+		is_message(&event, wanted, "of two locks");
 	}
 }
 
@@ -234,7 +225,7 @@ test_names(void)
 	    {"a b", "\"a b\""}, {"x\"y", "\"x\\\"y\""}, {"a\\", "\"a\\\\\""},
 	    {"a\nb", "\"a\\nb\""}};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+	for (size_t i = 0; i < LENGTH(names); i++) {
 		for (int type = EVENT_ENDING; type < EVENT_COUNT; type++)
 			check_name(full_event((enum event_type)type,
 				       ENDING_LOST),
@@ -248,77 +239,92 @@ test_names(void)
 
 /* --- waiting ------------------------------------------------------------ */
 
-/* A wait that was reported a moment before its first minute is over. */
-static const char *
-wait_for_a_minute(const struct opts *how, struct loop *loop, int fd)
-{
-	struct event event = full_event(EVENT_WAITING, ENDING_NONE);
-	const struct facts facts = {.opts = how};
-	void *state = event_text.open(&facts, loop, NULL);
+/* Events that the text gets one after the other, and what it prints of the
+ * last one. Minor ones begin with a silence that may pass. */
+static struct {
+	struct opts how;
+	struct loop loop;
+	int fd;
+	struct facts facts;
+	void *state;
+} told;
 
-	event.ms = 59950;
-	event_text.on_event(state, &event);
-	drain(fd);
-	if (loop->timers != NULL)
-		loop_turn(loop);
-	event.type = EVENT_JOB_STARTED;
-	event_text.on_event(state, &event);
-	event_text.close(state);
-	return drain(fd);
+static void
+begin_text(void)
+{
+	loop_init(&told.loop);
+	told.facts = (struct facts){.opts = &told.how};
+	told.state = event_text.open(&told.facts, &told.loop, NULL);
+	drain(told.fd);
+}
+
+static const char *
+print(enum event_type type, bool minor, int64_t ms)
+{
+	struct event event = full_event(type, ENDING_NONE);
+
+	event.minor = minor;
+	event.ms = ms;
+	drain(told.fd);
+	event_text.on_event(told.state, &event);
+	return drain(told.fd);
+}
+
+static void
+end_text(void)
+{
+	event_text.close(told.state);
+	ok(told.loop.timers == NULL, "  no timer is left");
+	loop_fini(&told.loop);
+}
+
+/* A wait that was reported a moment before its first minute is over. */
+static void
+is_minute(const char *want, const char *what)
+{
+	const char *text;
+
+	begin_text();
+	print(EVENT_WAITING, false, 59950);
+	if (told.loop.timers != NULL)
+		loop_turn(&told.loop);
+	text = drain(told.fd);
+	if (want != NULL)
+		is_text(text, want, what);
+	else
+		ok(strchr(text, '\n') == NULL, "%s", what);
+	print(EVENT_JOB_STARTED, false, 0);
+	end_text();
 }
 
 static void
 test_minutes(void)
 {
-	struct opts how = opts;
-	struct loop loop;
-	int fd = open_pipe();
-
-	loop_init(&loop);
-	how.wait_ms = OPTS_WAIT_FOREVER;
-	is_text(wait_for_a_minute(&how, &loop, fd),
-	    "rlockrun: \"NAME\" is held by web-3 (pid 4121, deploy); waiting "
-	    "for 1m00s, position 3 in the queue\n",
+	told.how = opts;
+	told.how.wait_ms = OPTS_WAIT_FOREVER;
+	is_minute("rlockrun: " HELD
+		  "; waiting for 1m00s, position 3 in the queue\n",
 	    "the message is repeated every minute");
-	how.wait_ms = 300000;
-	is_text(wait_for_a_minute(&how, &loop, fd),
-	    "rlockrun: \"NAME\" is held by web-3 (pid 4121, deploy); waiting "
-	    "for 1m00s, 4m00s left, position 3 in the queue\n",
+	told.how.wait_ms = 300000;
+	is_minute("rlockrun: " HELD "; waiting for 1m00s, 4m00s left, "
+		  "position 3 in the queue\n",
 	    "with what is left of -w");
-	how.progress = OPTS_PROGRESS_ALWAYS;
-	ok(strchr(wait_for_a_minute(&how, &loop, fd), '\n') == NULL,
-	    "not if the line is drawn");
-	how.progress = OPTS_PROGRESS_AUTO;
-	how.quiet = true;
-	is_text(wait_for_a_minute(&how, &loop, fd), "", "not with -q");
-	ok(loop.timers == NULL, "no timer is left");
-	loop_fini(&loop);
-	close(fd);
+	told.how.progress = OPTS_PROGRESS_ALWAYS;
+	is_minute(NULL, "not if the line is drawn");
+	told.how.progress = OPTS_PROGRESS_AUTO;
+	told.how.quiet = true;
+	is_minute("", "not with -q");
 }
 
-/* A wait or a silence, and its end. */
-static const char *
-end_wait(const struct opts *how, enum event_type type, int fd)
+/* The end of a wait, of a silence, or of what was not reported. */
+static void
+is_end(enum event_type type, const char *want, const char *what)
 {
-	struct event event = full_event(type, ENDING_NONE);
-	struct loop loop;
-	void *state;
-	const char *text;
-
-	loop_init(&loop);
-	state = event_text.open(&(struct facts){.opts = how}, &loop, NULL);
-	event.minor = type == EVENT_NO_REPLY;
+	begin_text();
 	if (type != EVENT_WAITED)
-		event_text.on_event(state, &event);
-	drain(fd);
-	event.type = EVENT_WAITED;
-	event.minor = false;
-	event.ms = 200000;
-	event_text.on_event(state, &event);
-	text = drain(fd);
-	event_text.close(state);
-	loop_fini(&loop);
-	return text;
+		print(type, type == EVENT_NO_REPLY, 6000);
+	is_text(print(EVENT_WAITED, false, 200000), want, what);
+	end_text();
 }
 
 static void
@@ -326,87 +332,58 @@ test_end_of_wait(void)
 {
 	static const char *const end =
 	    "rlockrun: \"NAME\": acquired after 3m20s\n";
-	struct opts how = opts;
-	int fd = open_pipe();
 
-	is_text(end_wait(&how, EVENT_WAITING, fd), end, "the end of a wait");
-	is_text(end_wait(&how, EVENT_NO_REPLY, fd), end, "and of a silence");
-	is_text(end_wait(&how, EVENT_WAITED, fd), "",
-	    "not if the wait was not reported here");
-	how.quiet = true;
-	is_text(end_wait(&how, EVENT_WAITING, fd), "", "not with -q");
-	how.quiet = false;
-	how.progress = OPTS_PROGRESS_ALWAYS;
-	is_text(end_wait(&how, EVENT_WAITING, fd), "",
-	    "not if the line was drawn");
-	is_text(end_wait(&how, EVENT_NO_REPLY, fd), "", "by no reason");
-	close(fd);
+	told.how = opts;
+	is_end(EVENT_WAITING, end, "the end of a wait");
+	is_end(EVENT_NO_REPLY, end, "and of a silence");
+	is_end(EVENT_WAITED, "", "not if the wait was not reported here");
+	told.how.quiet = true;
+	is_end(EVENT_WAITING, "", "not with -q");
+	told.how.quiet = false;
+	told.how.progress = OPTS_PROGRESS_ALWAYS;
+	is_end(EVENT_WAITING, "", "not if the line was drawn");
+	is_end(EVENT_NO_REPLY, "", "by no reason");
 }
 
-static const char *
-lose_contact(const struct opts *how, struct loop *loop, int fd)
+/* Of a server that does not reply for a moment, and for longer. */
+static void
+is_silence(const char *moment, const char *longer, const char *what)
 {
-	struct event event = full_event(EVENT_WAITING, ENDING_NONE);
-	const struct facts facts = {.opts = how};
-	void *state = event_text.open(&facts, loop, NULL);
-	const char *text;
-
-	event_text.on_event(state, &event);
-	event.type = EVENT_NO_REPLY;
-	event.minor = true;
-	drain(fd);
-	event_text.on_event(state, &event);
-	event.minor = false;
-	event_text.on_event(state, &event);
-	text = drain(fd);
-	event_text.close(state);
-	return text;
+	begin_text();
+	print(EVENT_WAITING, false, 6000);
+	is_text(print(EVENT_NO_REPLY, true, 6000), moment, what);
+	is_text(print(EVENT_NO_REPLY, false, 6000), longer,
+	    "  and if it lasts");
+	end_text();
 }
+
+#define SILENCE "rlockrun: \"NAME\": WHY; trying again"
 
 static void
 test_silence(void)
 {
-	struct opts how = opts;
-	struct loop loop;
-	int fd = open_pipe();
-
-	loop_init(&loop);
-	is_text(lose_contact(&how, &loop, fd),
-	    "rlockrun: \"NAME\": WHY; trying again\n",
-	    "a server that does not reply is reported once");
-	how.quiet = true;
-	is_text(lose_contact(&how, &loop, fd),
-	    "rlockrun: \"NAME\": WHY; trying again\n", "with -q if it lasts");
-	how.quiet = false;
-	how.progress = OPTS_PROGRESS_ALWAYS;
-	is_text(lose_contact(&how, &loop, fd),
-	    "\r\033[Krlockrun: \"NAME\": WHY; trying again"
-	    "\r\033[Krlockrun: \"NAME\": WHY; trying again\n",
+	told.how = opts;
+	is_silence(SILENCE "\n", "", "a silence is reported once");
+	told.how.quiet = true;
+	is_silence("", SILENCE "\n", "with -q if it lasts");
+	told.how.quiet = false;
+	told.how.progress = OPTS_PROGRESS_ALWAYS;
+	is_silence("\r\033[K" SILENCE, "\r\033[K" SILENCE "\n",
 	    "drawn, and printed if it lasts");
-	how.verbose = true;
-	is_text(lose_contact(&how, &loop, fd),
-	    "\r\033[Krlockrun: \"NAME\": WHY; trying again\n",
-	    "and with -v printed");
-	loop_fini(&loop);
-	close(fd);
+	told.how.verbose = true;
+	is_silence("\r\033[K" SILENCE "\n", "", "and with -v printed");
 }
 
 /* With -q there is nothing to wake up for. */
 static void
 test_no_wake_up(void)
 {
-	struct opts how = opts;
-	struct event event = full_event(EVENT_WAITING, ENDING_NONE);
-	struct loop loop;
-	void *state;
-
-	loop_init(&loop);
-	how.quiet = true;
-	state = event_text.open(&(struct facts){.opts = &how}, &loop, NULL);
-	event_text.on_event(state, &event);
-	ok(loop.timers == NULL, "-q sets no timer");
-	event_text.close(state);
-	loop_fini(&loop);
+	told.how = opts;
+	told.how.quiet = true;
+	begin_text();
+	print(EVENT_WAITING, false, 6000);
+	ok(told.loop.timers == NULL, "-q sets no timer");
+	end_text();
 }
 
 /* --- observer --------------------------------------------------------- */
@@ -424,67 +401,90 @@ add_to_log(void *state, const struct event *event)
 	log->types[log->count++ % 8] = event->type;
 }
 
+/* A run of one lock that is looked at. */
+static struct {
+	struct log log;
+	struct facts facts;
+	struct events events;
+	struct loop loop;
+	struct lock_config config;
+	struct lock_link link;
+	struct lock lock;
+	struct run run;
+} seen;
+
+static void
+begin_run(const struct opts *how)
+{
+	static const struct event_sink sink = {.on_event = add_to_log};
+	static const struct endpoint server;
+
+	memset(&seen, 0, sizeof(seen));
+	seen.facts.opts = how;
+	seen.events = (struct events){.sinks = {&sink},
+	    .states = {&seen.log},
+	    .count = 1,
+	    .facts = &seen.facts};
+	seen.config =
+	    (struct lock_config){.name = "a", .key = "a", .server = &server};
+	seen.lock = (struct lock){.state = AT_TRY,
+	    .config = &seen.config,
+	    .link = &seen.link};
+	seen.run = (struct run){.opts = how,
+	    .events = &seen.events,
+	    .facts = &seen.facts,
+	    .loop = &seen.loop,
+	    .state = RUN_ACQUIRE,
+	    .until = 1,
+	    .set = {.about = &seen.lock, .error = ""}};
+}
+
+/* Looked at twice, as nothing is emitted again. */
+static void
+is_emitted(size_t count, enum event_type last, const char *what)
+{
+	observer_look(&seen.run);
+	observer_look(&seen.run);
+	is_int((int64_t)seen.log.count, (int64_t)count, what);
+	if (count > 0)
+		is_int(seen.log.types[count - 1], last, "  as such");
+}
+
 static void
 test_renewals(void)
 {
-	static const struct event_sink sink = {.on_event = add_to_log};
-	const struct lock_config config = {.name = "a"};
-	struct log log = {.count = 0};
-	struct facts facts = {.opts = &opts, .acquired_at = 1};
-	struct events events = {.sinks = {&sink},
-	    .states = {&log},
-	    .count = 1,
-	    .facts = &facts};
-	struct loop loop = {.now = 0};
-	struct lock lock = {.state = AT_HELD,
-	    .why.answered = true,
-	    .config = &config};
-	struct run run = {.opts = &opts,
-	    .events = &events,
-	    .facts = &facts,
-	    .loop = &loop,
-	    .state = RUN_ACQUIRE,
-	    .set = {.about = &lock,
-		.state = LOCK_HELD,
-		.answered = true,
-		.valid_until = 1000}};
+	struct run *run = &seen.run;
 
-	observer_look(&run);
-	is_int(log.types[0], EVENT_BEGUN, "the first try is sent");
-	run.state = RUN_JOB;
-	run.cover = COVER_HELD;
-	observer_look(&run);
-	observer_look(&run);
-	is_int((int64_t)log.count, 1, "nothing has changed");
-	run.set.valid_until = 2000;
-	observer_look(&run);
-	observer_look(&run);
-	is_int((int64_t)log.count, 2, "a renewal is emitted once");
-	is_int(log.types[1], EVENT_RENEWED, "as such");
-	run.set.answered = false;
-	observer_look(&run);
-	observer_look(&run);
-	is_int((int64_t)log.count, 3, "a failure is emitted once");
-	is_int(log.types[2], EVENT_RENEWAL_FAILED, "as such");
-	run.set.answered = true;
-	run.set.valid_until = 3000;
-	observer_look(&run);
-	observer_look(&run);
-	is_int((int64_t)log.count, 5, "so is the end of the trouble");
-	is_int(log.types[4], EVENT_RENEWED_AGAIN, "as such");
-	run.set.answered = false;
-	run.set.state = LOCK_LOST;
-	lock.state = AT_LOST;
-	observer_look(&run);
-	is_int((int64_t)log.count, 5, "a lost lock is not renewed");
-	run.set.state = LOCK_HELD;
-	lock.state = AT_HELD;
-	run.guard.job.ended = true;
-	observer_look(&run);
-	is_int((int64_t)log.count, 5, "nor is one whose job has ended");
-	loop.late_ms = 1000;
-	observer_look(&run);
-	is_int(log.types[5], EVENT_PAUSED, "a pause is emitted even then");
+	begin_run(&opts);
+	seen.facts.acquired_at = 1;
+	seen.lock.state = AT_HELD;
+	seen.lock.why.answered = true;
+	run->set.state = LOCK_HELD;
+	run->set.answered = true;
+	run->set.valid_until = 1000;
+	observer_look(run);
+	is_int(seen.log.types[0], EVENT_BEGUN, "the first try is sent");
+	run->state = RUN_JOB;
+	run->cover = COVER_HELD;
+	is_emitted(1, EVENT_BEGUN, "nothing has changed");
+	run->set.valid_until = 2000;
+	is_emitted(2, EVENT_RENEWED, "a renewal is emitted once");
+	run->set.answered = false;
+	is_emitted(3, EVENT_RENEWAL_FAILED, "a failure is emitted once");
+	run->set.answered = true;
+	run->set.valid_until = 3000;
+	is_emitted(5, EVENT_RENEWED_AGAIN, "so is the end of the trouble");
+	run->set.answered = false;
+	run->set.state = LOCK_LOST;
+	seen.lock.state = AT_LOST;
+	is_emitted(5, EVENT_RENEWED_AGAIN, "a lost lock is not renewed");
+	run->set.state = LOCK_HELD;
+	seen.lock.state = AT_HELD;
+	run->guard.job.ended = true;
+	is_emitted(5, EVENT_RENEWED_AGAIN, "nor is one whose job has ended");
+	seen.loop.late_ms = 1000;
+	observer_look(run);
+	is_int(seen.log.types[5], EVENT_PAUSED, "a pause is emitted even then");
 }
 
 /* A loop that waits for a server that does not reply does not turn before the
@@ -492,34 +492,19 @@ test_renewals(void)
 static void
 test_first_silence(void)
 {
-	static const struct event_sink sink = {.on_event = add_to_log};
-	const struct lock_config config = {.name = "a"};
-	struct log log = {.count = 0};
-	struct facts facts = {.opts = &opts};
-	struct events events = {.sinks = {&sink},
-	    .states = {&log},
-	    .count = 1,
-	    .facts = &facts};
-	struct loop loop = {.now = 0};
-	struct lock lock = {.state = AT_TRY, .config = &config};
-	struct run run = {.opts = &opts,
-	    .events = &events,
-	    .facts = &facts,
-	    .loop = &loop,
-	    .state = RUN_ACQUIRE,
-	    .limits.wait_until = 1,
-	    .set = {.about = &lock, .error = ""}};
+	struct run *run = &seen.run;
 
-	observer_look(&run);
-	run.set.state = LOCK_ACQUIRING;
-	run.observer.silent_since -= 2000;
-	observer_look(&run);
-	is_int(log.types[1], EVENT_NO_REPLY,
+	begin_run(&opts);
+	observer_look(run);
+	run->set.state = LOCK_ACQUIRING;
+	run->observer.silent_since -= 2000;
+	observer_look(run);
+	is_int(seen.log.types[1], EVENT_NO_REPLY,
 	    "silence counts from the first try");
-	run.observer.silence = OBSERVER_SILENCE;
-	loop.now = 1;
-	observer_look(&run);
-	is_int((int64_t)log.count, 2, "but is not reported as -w ends");
+	run->observer.silence = OBSERVER_SILENCE;
+	seen.loop.now = 1;
+	observer_look(run);
+	is_int((int64_t)seen.log.count, 2, "but is not reported as -w ends");
 }
 
 /* The connection is up. */
@@ -533,7 +518,9 @@ __wrap_way_rests_until(const struct way *way)
 	return 0;
 }
 
-#define KNOWN .state = HOLDER_KNOWN, .count = 1, .host = "web-3", .pid = "4121"
+#define SHOWN(is, number, on, by) \
+	.state = (is), .count = (number), .host = (on), .pid = (by)
+#define KNOWN SHOWN(HOLDER_KNOWN, 1, "web-3", "4121")
 #define HOLD .state = HOLDER_HOLD, .count = 1, .host = "web-3"
 
 /* A wait is reported again when something changes that it says. */
@@ -548,33 +535,17 @@ test_changes(void)
 	} cases[] = {
 	    {{KNOWN}, {KNOWN, .left_ms = 9000}, 0, 1, "the lease is renewed"},
 	    {{KNOWN}, {KNOWN}, 1, 2, "another position"},
-	    {{KNOWN},
-		{.state = HOLDER_ENDED,
-		    .count = 1,
-		    .host = "web-3",
-		    .pid = "4121"},
-		0, 2, "another state"},
+	    {{KNOWN}, {SHOWN(HOLDER_ENDED, 1, "web-3", "4121")}, 0, 2,
+		"another state"},
 	    {{KNOWN}, {KNOWN, .order = HOLDER_ASKED}, 0, 2, "an order"},
 	    {{KNOWN}, {KNOWN, .others_queued = true}, 0, 2, "others queued"},
-	    {{KNOWN},
-		{.state = HOLDER_KNOWN,
-		    .count = 2,
-		    .host = "web-3",
-		    .pid = "4121"},
-		0, 2, "another count"},
+	    {{KNOWN}, {SHOWN(HOLDER_KNOWN, 2, "web-3", "4121")}, 0, 2,
+		"another count"},
 	    {{KNOWN}, {KNOWN, .permits = 2}, 0, 2, "permits"},
-	    {{KNOWN},
-		{.state = HOLDER_KNOWN,
-		    .count = 1,
-		    .host = "web-4",
-		    .pid = "4121"},
-		0, 2, "another host"},
-	    {{KNOWN},
-		{.state = HOLDER_KNOWN,
-		    .count = 1,
-		    .host = "web-3",
-		    .pid = "4122"},
-		0, 2, "another process"},
+	    {{KNOWN}, {SHOWN(HOLDER_KNOWN, 1, "web-4", "4121")}, 0, 2,
+		"another host"},
+	    {{KNOWN}, {SHOWN(HOLDER_KNOWN, 1, "web-3", "4122")}, 0, 2,
+		"another process"},
 	    {{HOLD, .reported_at = 1000, .left_ms = 5000},
 		{HOLD, .reported_at = 3000, .left_ms = 4999}, 0, 1,
 		"a hold ends within two seconds of that"},
@@ -585,45 +556,18 @@ test_changes(void)
 		{HOLD, .reported_at = 3000, .left_ms = 1000}, 0, 2,
 		"a hold ends earlier"},
 	};
-	static const struct event_sink sink = {.on_event = add_to_log};
-	static const struct endpoint server;
-	const struct lock_config config = {.name = "a",
-	    .key = "a",
-	    .server = &server};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct log log = {.count = 0};
-		struct facts facts = {.opts = &opts, .begun_at = 1};
-		struct events events = {.sinks = {&sink},
-		    .states = {&log},
-		    .count = 1,
-		    .facts = &facts};
-		struct loop loop = {.now = 0};
-		struct lock_link link = {.way = NULL};
-		struct lock lock = {.state = AT_TRY,
-		    .config = &config,
-		    .link = &link,
-		    .holder = cases[i].first};
-		struct run run = {.opts = &opts,
-		    .events = &events,
-		    .facts = &facts,
-		    .loop = &loop,
-		    .state = RUN_ACQUIRE,
-		    .limits.wait_until = 1,
-		    .set = {.about = &lock,
-			.state = LOCK_ACQUIRING,
-			.answered = true}};
-
-		observer_look(&run);
-		observer_look(&run);
-		lock.holder = cases[i].then;
-		lock.queue.position = cases[i].position;
-		observer_look(&run);
-		observer_look(&run);
-		is_int((int64_t)log.count, (int64_t)cases[i].reports,
-		    cases[i].what);
-		ok(run.observer.waited && log.types[0] == EVENT_WAITING,
-		    "  as a wait");
+	for (size_t i = 0; i < LENGTH(cases); i++) {
+		begin_run(&opts);
+		seen.lock.holder = cases[i].first;
+		seen.facts.begun_at = 1;
+		seen.run.set.state = LOCK_ACQUIRING;
+		seen.run.set.answered = true;
+		is_emitted(1, EVENT_WAITING, cases[i].what);
+		seen.lock.holder = cases[i].then;
+		seen.lock.queue.position = cases[i].position;
+		is_emitted(cases[i].reports, EVENT_WAITING, "  then");
+		ok(seen.run.observer.waited, "  as a wait");
 	}
 }
 
@@ -636,22 +580,16 @@ test_pauses(void)
 		size_t reports;
 	} cases[] = {{500, 199, 0}, {500, 200, 1}, {10000, 1999, 0},
 	    {10000, 2000, 1}};
-	static const struct event_sink sink = {.on_event = add_to_log};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < LENGTH(cases); i++) {
 		const struct opts how = {.lock.ttl_ms = cases[i].ttl_ms};
-		struct log log = {.count = 0};
-		struct events events = {.sinks = {&sink},
-		    .states = {&log},
-		    .count = 1};
-		struct loop loop = {.late_ms = cases[i].late_ms};
-		struct run run = {.opts = &how,
-		    .events = &events,
-		    .loop = &loop,
-		    .state = RUN_JOB};
 
-		observer_look(&run);
-		is_int((int64_t)log.count, (int64_t)cases[i].reports,
+		begin_run(&how);
+		seen.run.state = RUN_JOB;
+		seen.run.set.about = NULL;
+		seen.loop.late_ms = cases[i].late_ms;
+		observer_look(&seen.run);
+		is_int((int64_t)seen.log.count, (int64_t)cases[i].reports,
 		    "a pause of the process");
 	}
 }
@@ -811,6 +749,7 @@ test_outcomes(void)
 int
 main(void)
 {
+	told.fd = open_pipe();
 	test_all_messages();
 	test_messages();
 	test_numbers();
@@ -829,5 +768,6 @@ main(void)
 	test_ending_rows();
 	test_rows();
 	test_outcomes();
+	close(told.fd);
 	return tap_done();
 }

@@ -89,7 +89,7 @@ test_end_of_lock(void)
 	    {EVENT_LEFT, true}, {EVENT_UNCONFIRMED, true},
 	    {EVENT_JOB_ENDED, false}};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < LENGTH(cases); i++) {
 		struct facts facts = {.opts = &opts};
 
 		take(&facts, cases[i].type);

@@ -110,7 +110,7 @@ check_ends(void)
 	    {"echo lost; read -r line; [ $? = 1 ]", ""},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct hooks hooks;
 
 		hooks_start(&hooks);

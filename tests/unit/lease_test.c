@@ -1,7 +1,6 @@
 /* A held lock: what each reply to a renewal, and each lack of one, leads to. A
  * lease of 30 s is renewed after 10.5 s (chance falls on the later end), and
  * a reply that takes longer than a second is overdue. */
-#include "lock/lease.h"
 
 #include "scripted.h"
 

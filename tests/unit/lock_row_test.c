@@ -3,19 +3,18 @@
 
 #include "tap.h"
 
-#define HELD(how)                                                        \
-	.left_ms = 19500, .listed = 1, .holders = (struct look_holder[]) \
-	{                                                                \
-		{                                                        \
-			.token = (char *)"t", .token_is_whole = true,    \
-			.command = (char *)"sh",                         \
-			.who = {.state = (how),                          \
-				.host = "web-1",                         \
-				.pid = "41",                             \
-				.user = "u",                             \
-				.held_ms = -1,                           \
-				.left_ms = 19500 }                       \
-		}                                                        \
+#define HELD(how)                                                              \
+	.left_ms = 19500, .listed = 1, .holders = (struct look_holder[])       \
+	{                                                                      \
+		{                                                              \
+			.token = "t", .token_is_whole = true, .command = "sh", \
+			.who = {.state = (how),                                \
+				.host = "web-1",                               \
+				.pid = "41",                                   \
+				.user = "u",                                   \
+				.held_ms = -1,                                 \
+				.left_ms = 19500 }                             \
+		}                                                              \
 	}
 #define ALONE(how) HELD(how), .kind = 'x', .count = 1
 
@@ -43,7 +42,7 @@ main(void)
 	static const struct client client = {.opts = &opts};
 	static const struct key_names keys = {.lock = (char *)"x:job"};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct table table;
 		struct row row = {.table = &table};
 		struct look look = rows[i].look;

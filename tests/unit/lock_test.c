@@ -5,8 +5,6 @@
 
 #include "scripted.h"
 
-#define LENGTH(array) (sizeof(array) / sizeof(*(array)))
-
 /* --- each reply in each state that listens -------------------------------- */
 
 /* Which question is out in it, by the first words of its name; NULL: none. */

@@ -104,7 +104,7 @@ test_names(const struct log_line *json, const struct log_line *text)
 	};
 	char line[LOG_LINE_MAX], want[128];
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < LENGTH(cases); i++) {
 		struct event event = {.type = EVENT_RELEASED,
 		    .name = cases[i].name};
 		size_t length = log_line_format(text, &event, line);

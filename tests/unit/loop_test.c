@@ -282,7 +282,7 @@ check_errors(void)
 	    {1, EINTR, 0, "or the second one"},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct loop loop;
 		bool due = false;
 		struct loop_timer timer = {.on_due = on_due, .arg = &due};

@@ -1,4 +1,4 @@
-#include "sink/metrics_name.h"
+#include "sink/metrics_text.h"
 
 #include <stdlib.h>
 
@@ -24,11 +24,11 @@ static const struct {
 static void
 test_cases(void)
 {
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < LENGTH(cases); i++) {
 		char file[METRICS_NAME_SIZE];
-		char *label = metrics_name_label(cases[i].key);
+		char *label = metrics_text_label(cases[i].key);
 
-		metrics_name_file(cases[i].key, file);
+		metrics_text_name(cases[i].key, file);
 		is_text(file, cases[i].file, "a file");
 		is_text(label, cases[i].label, "a label");
 		free(label);
@@ -41,19 +41,19 @@ test_length(void)
 	char key[1025] = "", file[METRICS_NAME_SIZE], other[METRICS_NAME_SIZE];
 
 	memset(key, 'x', 200);
-	metrics_name_file(key, file);
+	metrics_text_name(key, file);
 	ok(strlen(file) == strlen("rlockrun-") + 200, "200 bytes are whole");
 	ok(strchr(file, '~') == NULL, "without a digest");
 	key[200] = 'x';
-	metrics_name_file(key, file);
+	metrics_text_name(key, file);
 	is_text(strchr(file, '~'),
 	    "~84a0678c90937f5dcf9994d5866668da6b995109c8ad845410559b48a4ecafed",
 	    "201 bytes have one");
 	memset(key, '\xff', sizeof(key) - 1);
-	metrics_name_file(key, file);
+	metrics_text_name(key, file);
 	ok(strlen(file) + strlen(".prom") <= 255, "1 kB fits into a name");
 	key[1023] = '\xfe';
-	metrics_name_file(key, other);
+	metrics_text_name(key, other);
 	ok(strcmp(file, other) != 0, "its last byte counts");
 }
 

@@ -89,7 +89,7 @@ test_damaged(void)
 	struct metrics metrics;
 
 	ok(reads("# end\n", &metrics), "an end is all that is required");
-	for (size_t i = 0; i < sizeof(damaged) / sizeof(*damaged); i++) {
+	for (size_t i = 0; i < LENGTH(damaged); i++) {
 		ok(!reads(damaged[i], &metrics), "damaged: %zu", i);
 		is_int(metrics.values[METRICS_LOST], 0, "counted anew");
 	}
@@ -123,13 +123,13 @@ test_later(void)
 	struct metrics metrics;
 	char lines[256];
 
-	for (size_t i = 0; i < sizeof(later) / sizeof(*later); i++) {
+	for (size_t i = 0; i < LENGTH(later); i++) {
 		snprintf(lines, sizeof(lines),
 		    "%s\nrlockrun_lost_total{key=\"k\"} 7\n# end\n", later[i]);
 		ok(reads(lines, &metrics), "a later version's: %zu", i);
 		is_int(metrics.values[METRICS_LOST], 7, "the others count");
 	}
-	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+	for (size_t i = 0; i < LENGTH(others); i++) {
 		snprintf(lines, sizeof(lines), "%s\n# end\n", others[i]);
 		ok(!reads(lines, &metrics), "damaged all the same: %zu", i);
 	}
@@ -178,7 +178,7 @@ test_statements(void)
 	struct metrics metrics;
 
 	metrics_init(&metrics);
-	for (size_t i = 0; i < sizeof(runs) / sizeof(*runs); i++) {
+	for (size_t i = 0; i < LENGTH(runs); i++) {
 		struct metrics changes;
 
 		metrics_init(&changes);

@@ -46,46 +46,37 @@
 #define MEANT(name) " (did you mean --" name "?)"
 #define SWITCH "': neither yes nor no"
 
-/* Words as a shell reads them; what begins with R is a variable. The message
- * ends with the example of an option, unless that has none, and with a hint. */
+/* Lines as a shell reads them, with ';' between them; what begins with R is a
+ * variable. The message ends with the example of an option, unless that has
+ * none, and with a hint. */
 static const struct bad_line {
-	const char *line, *message;
+	const char *lines, *message;
 	enum option_id example;
 } bad_lines[] = {
-    {"", NO_KEY, OPT_KEY},
-    {"ls", NO_KEY, OPT_KEY},
-    {"ls -l", NO_KEY, OPT_KEY},
-    {"''", NO_KEY, OPT_KEY},
-    {"9 ls", NO_KEY, OPT_KEY},
-    {"9", NO_DESCRIPTOR, OPT_KEY},
-    {"-n 200", NO_DESCRIPTOR, OPT_KEY},
+    {"; ls; ls -l; ''; 9 ls; --; dump-options; lists", NO_KEY, OPT_KEY},
+    {"9; -n 200", NO_DESCRIPTOR, OPT_KEY},
     {"-k", "-k needs an argument", OPT_KEY},
-    {"-k a --ttl", "--ttl needs an argument", OPT_TTL},
+    {"-k a --ttl; --ttl", "--ttl needs an argument", OPT_TTL},
     {"-k a -c", "-c needs an argument", OPT_COMMAND},
-    {"--ttl", "--ttl needs an argument", OPT_TTL},
-    {"-k '' ls", EMPTY_KEY, OPT_KEY},
-    {"--key= ls", EMPTY_KEY, OPT_KEY},
-    {"RLOCKRUN_PREFIX=p -k '' ls", EMPTY_KEY, OPT_KEY},
+    {"-k '' ls; --key= ls; RLOCKRUN_PREFIX=p -k '' ls", EMPTY_KEY, OPT_KEY},
     {"-k " KEY_1024 "a ls", TOO_LONG, OPT_KEY},
     {"RLOCKRUN_PREFIX=a -k " KEY_1024 " ls", TOO_LONG, OPT_KEY},
     {"--prefix a -k " KEY_1024 " ls", TOO_LONG, OPT_KEY},
-    {"-k a:rlk:b ls", HELPER, OPT_KEY},
-    {"-k '{a}:rlk:f' ls", HELPER, OPT_KEY},
-    {"--prefix a:rlk -k : ls", HELPER, OPT_KEY},
-    {"-k a:rlkt:b ls", HELPER, OPT_KEY},
-    {"RLOCKRUN_PREFIX=a:r -k lk:b ls", HELPER, OPT_KEY},
+    {"-k a:rlk:b ls; -k '{a}:rlk:f' ls; --prefix a:rlk -k : ls; -k a:rlkt:b "
+     "ls; RLOCKRUN_PREFIX=a:r -k lk:b ls",
+	HELPER, OPT_KEY},
     {"--key a --key b -k a ls", TWICE, OPT_KEY},
     {"-k 'b\nc' -k a ls", NEWLINE, OPT_KEY},
-    {"-k a", NO_COMMAND, OPT_COMMAND},
-    {"--status", NO_KEY, OPT_STATUS},
+    {"-k a; -k a --", NO_COMMAND, OPT_COMMAND},
+    {"--status; --status list", NO_KEY, OPT_STATUS},
     {"--status -k a ls", "--status takes no command", OPT_STATUS},
     {"--status --list", BOTH("--status", "--list"), OPT_STATUS},
-    {"--list a -k b", "--list takes a GLOB, not -k", OPT_LIST},
-    {"--list -k a", "--list takes a GLOB, not -k", OPT_LIST},
+    {"--list a -k b; --list -k a", "--list takes a GLOB, not -k", OPT_LIST},
     {"--list -c ls", "--list takes no command", OPT_LIST},
     {"--list -k a --force-release", BOTH("--list", "--force-release"),
 	OPT_LIST},
-    {"--list 'a*' --nope", UNKNOWN " --nope", OPT_KEY},
+    {"--list 'a*' --nope; --nope=redis://:pw@h; --nope -k a ls",
+	UNKNOWN " --nope", OPT_KEY},
     {"--status=yes -k a", "--status takes no argument", OPT_STATUS},
     {"--status -k a -k b", "--status takes one key", OPT_STATUS},
     {"--force-release --yes -k a -k b", "--force-release takes one key",
@@ -94,18 +85,14 @@ static const struct bad_line {
 	"--force-release needs --token or --yes if it cannot ask on a terminal",
 	OPT_FORCE_RELEASE},
     {"--force-release -k a --token", "--token needs an argument", OPT_TOKEN},
-    {"--yes --status -k a", "--yes needs --force-release", OPT_FORCE_RELEASE},
-    {"--token x --list", "--token needs " TOKEN, OPT_TOKEN},
-    {"--token x -k a ls", "--token needs " TOKEN, OPT_TOKEN},
-    {"--older-than 5 --status -k a", "--older-than needs --list",
-	OPT_OLDER_THAN},
-    {"--older-than 5 -k a ls", "--older-than needs --list", OPT_OLDER_THAN},
-    {"--json --force-release --yes -k a", NO_JSON, OPT_JSON},
-    {"--yes -k a ls", "--yes needs --force-release", OPT_FORCE_RELEASE},
-    {"--json -k a ls", NO_JSON, OPT_JSON},
-    {"-k a --", NO_COMMAND, OPT_COMMAND},
-    {"-k a ''", "the command is empty", OPT_COMMAND},
-    {"-k a -c ''", "the command is empty", OPT_COMMAND},
+    {"--yes --status -k a; --yes -k a ls", "--yes needs --force-release",
+	OPT_FORCE_RELEASE},
+    {"--token x --list; --token x -k a ls", "--token needs " TOKEN, OPT_TOKEN},
+    {"--older-than 5 --status -k a; --older-than 5 -k a ls",
+	"--older-than needs --list", OPT_OLDER_THAN},
+    {"--json --force-release --yes -k a; --json -k a ls; --hold 1m -k a --json",
+	NO_JSON, OPT_JSON},
+    {"-k a ''; -k a -c ''", "the command is empty", OPT_COMMAND},
     {"-k a -c x y", "-c takes no further arguments", OPT_COMMAND},
     {"-k a -c x -c y", "-c can be given once", OPT_COMMAND},
     {"--check -r redis://a -r redis://b",
@@ -119,17 +106,12 @@ static const struct bad_line {
 	OPT_OLDER_THAN},
     {"--list --failed --watch", BOTH("--watch", "--failed"), OPT_WATCH},
     {"--check --list", BOTH("--check", "--list"), OPT_CHECK},
-    {"--hold 1m -k a --json", NO_JSON, OPT_JSON},
     {"-k a --hold 1m --once-id b", BOTH("--once-id", "--hold"), OPT_ONCE_ID},
     {"-k a --replaceable --hold=1", BOTH("--replaceable", "--hold"),
 	OPT_REPLACEABLE},
-    {"-z", UNKNOWN " -z", OPT_KEY},
-    {"-z -k a ls", UNKNOWN " -z", OPT_KEY},
-    {"-nz -k a ls", UNKNOWN " -z", OPT_KEY},
-    {"--nope=redis://:pw@h", UNKNOWN " --nope", OPT_KEY},
-    {"--nope -k a ls", UNKNOWN " --nope", OPT_KEY},
-    {"--tll 5 ls", UNKNOWN " --tll" MEANT("ttl"), OPT_TTL},
-    {"--tll=5", UNKNOWN " --tll" MEANT("ttl"), OPT_TTL},
+    {"-z; -z -k a ls; -nz -k a ls; RLOCKRUN_WAIT=x -z -t 0 -k; -z -h",
+	UNKNOWN " -z", OPT_KEY},
+    {"--tll 5 ls; --tll=5", UNKNOWN " --tll" MEANT("ttl"), OPT_TTL},
     {"--staus", UNKNOWN " --staus" MEANT("status"), OPT_STATUS},
     {"--nonblok", UNKNOWN " --nonblok" MEANT("nonblock"), OPT_NONBLOCK},
     {"--max_run 5", UNKNOWN " --max_run" MEANT("max-run"), OPT_MAX_RUN},
@@ -137,7 +119,6 @@ static const struct bad_line {
 	OPT_FORCE_RELEASE},
     {"--foobar", UNKNOWN " --foobar", OPT_KEY},
     {"--dump-option5", UNKNOWN " --dump-option5", OPT_KEY},
-    {"--", NO_KEY, OPT_KEY},
     {"--on",
 	"ambiguous option --on (--once-per, --once-id, --on-lost, "
 	"--on-unavailable)",
@@ -148,14 +129,10 @@ static const struct bad_line {
     {"--tls-c=pw", "ambiguous option --tls-c (--tls-ca, --tls-cert)",
 	OPT_TLS_CA},
     {"list", WANTED("list"), OPT_LIST},
-    {"status -k a", WANTED("status"), OPT_STATUS},
+    {"status -k a; info", WANTED("status"), OPT_STATUS},
     {"pause 'a*'", WANTED("pause"), OPT_PAUSE},
     {"help", WANTED("help"), OPT_HELP},
     {"unlock -k a", WANTED("force-release"), OPT_FORCE_RELEASE},
-    {"info", WANTED("status"), OPT_STATUS},
-    {"dump-options", NO_KEY, OPT_KEY},
-    {"lists", NO_KEY, OPT_KEY},
-    {"--status list", NO_KEY, OPT_STATUS},
     {"run -k a ls",
 	"no key given: options precede the command (-k NAME COMMAND)", OPT_KEY},
     {"--password=pw", NO_PASSWORD, OPT_PASSWORD_FILE},
@@ -163,22 +140,17 @@ static const struct bad_line {
     {"--quiet=1", "--quiet takes no argument", OPT_QUIET},
     {"--nonblock=1", "--nonblock takes no argument", OPT_NONBLOCK},
     {"--help=1", "--help takes no argument", OPT_HELP},
-    {"RLOCKRUN_WAIT=x -z -t 0 -k", UNKNOWN " -z", OPT_KEY},
     {"-hook -k a ls", UNKNOWN " -hook" MEANT("hook"), OPT_HOOK},
     {"-help", UNKNOWN " -help" MEANT("help"), OPT_HELP},
-    {"-nh", ALONE, OPT_HELP},
-    {"-hn -k a ls", ALONE, OPT_HELP},
-    {"-hrredis://:pw@h", ALONE, OPT_HELP},
+    {"-nh; -hn -k a ls; -hrredis://:pw@h", ALONE, OPT_HELP},
     {"--list a -qV", "-V cannot be combined with other letters", OPT_VERSION},
-    {"-z -h", UNKNOWN " -z", OPT_KEY},
 };
 
 /* What is wrong between "-k a" and "ls". */
 static const struct bad_line bad_runs[] = {
-    {"-k ''", EMPTY_KEY, OPT_KEY},
+    {"-k ''; --key=", EMPTY_KEY, OPT_KEY},
     {"-k " KEY_1024 "a", TOO_LONG, OPT_KEY},
     {"-k b -k a", TWICE, OPT_KEY},
-    {"--key=", EMPTY_KEY, OPT_KEY},
     {"-k 'b\nc'", NEWLINE, OPT_KEY},
     {"--once-id b -s", "--once-id needs an exclusive lock", OPT_ONCE_ID},
     {"-k b --once-id c", "--once-id takes one key (-k)", OPT_ONCE_ID},
@@ -208,9 +180,7 @@ static const struct bad_line bad_runs[] = {
     {"-t '\033'", "-t '\\x1b': " NO_DURATION, OPT_TTL},
     {"-w -1", "-w '-1': " NO_DURATION, OPT_WAIT},
     {"--timeout x", "--wait 'x': " NO_DURATION, OPT_WAIT},
-    {"-n -w 5", N_AND_W, OPT_WAIT},
-    {"RLOCKRUN_WAIT=0 -w 5 -n", N_AND_W, OPT_WAIT},
-    {"--wait 5 --nb", N_AND_W, OPT_WAIT},
+    {"-n -w 5; RLOCKRUN_WAIT=0 -w 5 -n; --wait 5 --nb", N_AND_W, OPT_WAIT},
     {"-E 300", "-E '300': not a number from 0 to 255", OPT_CONFLICT_EXIT_CODE},
     {"--on-lost die", "--on-lost 'die': neither stop nor warn", OPT_ON_LOST},
     {"--on-lost 'stop|warn'", "--on-lost 'stop|warn': neither stop nor warn",
@@ -231,8 +201,7 @@ static const struct bad_line bad_runs[] = {
 	"several servers hold one lock, not several (-k)", OPT_KEY},
     {"--max-waiters=1 -rredis://h -rredis://i", "--max-waiters" NO_QUEUE,
 	OPT_MAX_WAITERS},
-    {"--newest -n", "--newest" NO_WAIT, OPT_NEWEST},
-    {"--newest -w0", "--newest" NO_WAIT, OPT_NEWEST},
+    {"--newest -n; --newest -w0", "--newest" NO_WAIT, OPT_NEWEST},
     {"--newest -s", "--newest needs an exclusive lock", OPT_NEWEST},
     {"--newest -k b", "--newest takes one key (-k)", OPT_NEWEST},
     {"--newest -rredis://h -rredis://i", "--newest" NO_QUEUE, OPT_NEWEST},
@@ -245,7 +214,8 @@ static const struct bad_line bad_runs[] = {
     {"-r redis://:pw@h:70000", "-r: port must be 1 to 65535", OPT_REDIS},
     {"--redis=redis://", "--redis: no host", OPT_REDIS},
     {"-r ''", "-r: no URL", OPT_REDIS},
-    {"-r 'h\n'", "-r: " SCHEMES, OPT_REDIS},
+    {"-r 'h\n'; -r s3cret; -r ops:1@h:6379; -r h:1:s3cret", "-r: " SCHEMES,
+	OPT_REDIS},
     {"-r redis://h%", "-r: bad character in the host name", OPT_REDIS},
     {"-r redis://:%@h", "-r: bad percent-escape", OPT_REDIS},
     {"--tls-ca f", "--tls-ca" TLS, OPT_TLS_CA},
@@ -255,9 +225,6 @@ static const struct bad_line bad_runs[] = {
     {"-q5", UNKNOWN " -5", OPT_KEY},
     {"-r localhost:6379", "-r: " NO_SCHEME("localhost:6379"), OPT_REDIS},
     {"-r localhost", "-r: " NO_SCHEME("localhost"), OPT_REDIS},
-    {"-r s3cret", "-r: " SCHEMES, OPT_REDIS},
-    {"-r ops:1@h:6379", "-r: " SCHEMES, OPT_REDIS},
-    {"-r h:1:s3cret", "-r: " SCHEMES, OPT_REDIS},
     {"-s -p 2", BOTH("-p", "-s"), OPT_PERMITS},
     {"-e --shared", BOTH("-s", "-x"), OPT_SHARED},
     {"--password pw", NO_PASSWORD, OPT_PASSWORD_FILE},
@@ -354,19 +321,16 @@ check_line(const char *line, int status, const char *want)
 }
 
 static void
-check_lines(const struct bad_line *rows, size_t count, const char *before,
-    const char *behind)
+check_lines(const struct bad_line *row, const char *before, const char *behind)
 {
-	char line[2048], want[1024];
+	const char *example = opts_table[row->example].example;
+	char lines[2048], line[2048], want[1024], *rest = lines, *one;
 
-	for (size_t i = 0; i < count; i++) {
-		const char *example = opts_table[rows[i].example].example;
-
-		snprintf(line, sizeof(line), "%s%s%s", before, rows[i].line,
-		    behind);
-		snprintf(want, sizeof(want), "rlockrun: %s%s%s" TRY,
-		    rows[i].message, *example != '\0' ? "; for example: " : "",
-		    example);
+	snprintf(lines, sizeof(lines), "%s", row->lines);
+	snprintf(want, sizeof(want), "rlockrun: %s%s%s" TRY, row->message,
+	    *example != '\0' ? "; for example: " : "", example);
+	while ((one = strsep(&rest, ";")) != NULL) {
+		snprintf(line, sizeof(line), "%s%s%s", before, one, behind);
 		check_line(line, 64, want);
 	}
 }
@@ -376,8 +340,10 @@ test_bad(void)
 {
 	char line[512], want[512];
 
-	check_lines(bad_lines, LENGTH(bad_lines), "", "");
-	check_lines(bad_runs, LENGTH(bad_runs), "-k a ", " ls");
+	for (size_t i = 0; i < LENGTH(bad_lines); i++)
+		check_lines(&bad_lines[i], "", "");
+	for (size_t i = 0; i < LENGTH(bad_runs); i++)
+		check_lines(&bad_runs[i], "-k a ", " ls");
 	for (size_t i = 0; i < LENGTH(bad_variables); i++) {
 		snprintf(line, sizeof(line), "-k a %s ls",
 		    bad_variables[i].line);

@@ -6,7 +6,6 @@
 #include "tap.h"
 
 #define UNTOUCHED (-77)
-#define LENGTH(array) (sizeof(array) / sizeof(*(array)))
 
 static const struct int_case {
 	const char *text;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "options/opts_parse.h"
+#include "tap.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof(*(array)))
 #define MAX 10

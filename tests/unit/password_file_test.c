@@ -12,8 +12,6 @@
 #include "base/secret.h"
 #include "tap.h"
 
-#define LENGTH(array) (sizeof(array) / sizeof(*(array)))
-
 enum { MOST = 4096 };
 
 static char folder[] = "/tmp/password-XXXXXX", path[40];

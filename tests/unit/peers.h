@@ -15,8 +15,6 @@
 #include "redis/way_kind.h"
 #include "tap.h"
 
-#define LENGTH(array) (sizeof(array) / sizeof(*(array)))
-
 #define SETNAME "*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n"
 #define PING "*1\r\n$4\r\nPING\r\n"
 

@@ -147,35 +147,37 @@ test_wiped(struct pipeline *pipeline)
 	ok(is_wiped(pipeline, 0, whole), "  and all");
 }
 
+/* What the handler of a new command is given then. */
+static void
+is_delivered(struct pipeline *pipeline, const char *wire, const char *refusal,
+    enum reply_kind kind, const char *error)
+{
+	struct command command = ping(1);
+
+	pipeline_add(pipeline, &command);
+	pipeline_stamp(pipeline);
+	deliver(pipeline, wire, refusal);
+	is_int(seen.kind, kind, wire);
+	is_text(seen.error, error, "  error");
+	is_int(seen.number, *wire == ':' ? 7 : -1, "  value");
+	ok(seen.sent_at <= clock_now(), "  stamped");
+}
+
 static void
 test_kinds(struct pipeline *pipeline)
 {
 	struct command command = ping(1);
 
-	pipeline_add(pipeline, &command);
-	deliver(pipeline, ":7\r\n", NULL);
-	is_int(seen.kind, REPLY_VALUE, "a value: kind");
-	is_int(seen.number, 7, "  value");
-	is_text(seen.error, "", "  no error");
-	is_int(seen.sent_at, CLOCK_NEVER, "  never stamped");
-	pipeline_add(pipeline, &command);
-	pipeline_stamp(pipeline);
-	deliver(pipeline, "-BUSY x\r\n", NULL);
-	is_int(seen.kind, REPLY_ERROR, "an error: kind");
-	is_text(seen.error, "BUSY x", "  error");
-	ok(seen.sent_at <= clock_now(), "  stamped");
-	pipeline_add(pipeline, &command);
-	deliver(pipeline, ":7\r\n", "WRONGPASS");
-	is_int(seen.kind, REPLY_NO_ACCESS, "a value without access: kind");
-	is_int(seen.number, 7, "  value");
-	is_text(seen.error, "WRONGPASS", "  error");
-	pipeline_add(pipeline, &command);
-	deliver(pipeline, "-BUSY\r\n", "NOAUTH");
-	is_int(seen.kind, REPLY_NO_ACCESS, "an error without access: kind");
-	is_text(seen.error, "NOAUTH", "  the refusal's words");
+	is_delivered(pipeline, ":7\r\n", NULL, REPLY_VALUE, "");
+	is_delivered(pipeline, "-BUSY x\r\n", NULL, REPLY_ERROR, "BUSY x");
+	is_delivered(pipeline, ":7\r\n", "WRONGPASS", REPLY_NO_ACCESS,
+	    "WRONGPASS");
+	is_delivered(pipeline, "-BUSY\r\n", "NOAUTH", REPLY_NO_ACCESS,
+	    "NOAUTH");
 	command.on_reply = on_reply_take;
 	pipeline_add(pipeline, &command);
 	deliver(pipeline, ":7\r\n", NULL);
+	is_int(seen.sent_at, CLOCK_NEVER, "a command that was never stamped");
 	value_free(taken);
 }
 
@@ -208,7 +210,7 @@ test_places(struct pipeline *pipeline)
 	};
 	struct command command = ping(1);
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < LENGTH(cases); i++) {
 		pipeline_add(pipeline, &command);
 		deliver(pipeline, cases[i].wire, NULL);
 		is_text(seen.error, cases[i].error, "an error of a script");
@@ -286,25 +288,35 @@ send_written(struct pipeline *pipeline, const struct command *command,
 	pipeline_wrote(pipeline, pipeline->out_length);
 }
 
+/* A script that is sent so, and what its handler is given then. */
+static void
+is_answered(struct pipeline *pipeline, enum again how, const char *sent,
+    const char *answer, enum again again, const char *what)
+{
+	struct command command = eval();
+
+	command.again = how;
+	send_written(pipeline, &command, sent);
+	deliver(pipeline, answer, NULL);
+	is_int(seen.again, again, what);
+	is_int(seen.kind, *answer == '-' ? REPLY_ERROR : REPLY_VALUE, "  kind");
+	is_int((int64_t)pipeline->out_length, 0, "  nothing is sent by itself");
+}
+
+#define DUE AGAIN_NO, BY_DIGEST
+#define AS_TEXT AGAIN_AS_TEXT, WHOLE
+
 static void
 test_scripts(struct pipeline *pipeline)
 {
 	struct command command = eval();
 
-	send_written(pipeline, &command, BY_DIGEST);
-	deliver(pipeline, ":1\r\n", NULL);
-	is_int(seen.again, AGAIN_NO, "the server has it: its answer");
-	send_written(pipeline, &command, BY_DIGEST);
-	deliver(pipeline, NOSCRIPT, NULL);
-	is_int(seen.again, AGAIN_AS_TEXT,
-	    "the server lacks it: it is to be sent as a text");
-	is_int((int64_t)pipeline->out_length, 0, "  nothing is sent yet");
-	command.again = seen.again;
-	send_written(pipeline, &command, WHOLE);
-	deliver(pipeline, NOSCRIPT, NULL);
-	is_int(seen.again, AGAIN_NO, "lacks it again: no loop");
+	is_answered(pipeline, DUE, ":1\r\n", AGAIN_NO, "the server has it");
+	is_answered(pipeline, DUE, NOSCRIPT, AGAIN_AS_TEXT,
+	    "it lacks it: it is to be sent as a text");
+	is_answered(pipeline, AS_TEXT, NOSCRIPT, AGAIN_NO,
+	    "lacks it again: no loop");
 	is_text(seen.error, "NOSCRIPT No matching script.", "  an error");
-	command.again = AGAIN_NO;
 	send_written(pipeline, &command, BY_DIGEST);
 	deliver(pipeline, "-ERR NOSCRIPT No matching script\r\n", NULL);
 	is_int(seen.again, AGAIN_AS_TEXT, "another word before it");
@@ -355,16 +367,11 @@ test_digests_denied(struct pipeline *pipeline)
 	    "-ERR unknown command\r\n", "-ERR Proxy fail to parse command\r\n",
 	    "-ERR handle request, command is not allowed\r\n",
 	    "-ERR command evalsha not support for your account\r\n"};
-	struct command command = eval();
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
-		send_written(pipeline, &command, BY_DIGEST);
-		deliver(pipeline, words[i], NULL);
-		is_int(seen.again, AGAIN_AS_TEXT, "a digest is denied");
-		send_written(pipeline, &command, WHOLE);
-		deliver(pipeline, words[i], NULL);
-		is_int(seen.kind, REPLY_ERROR, "  an error of EVAL is one");
-		is_int(seen.again, AGAIN_NO, "  no loop");
+	for (size_t i = 0; i < LENGTH(words); i++) {
+		is_answered(pipeline, DUE, words[i], AGAIN_AS_TEXT, words[i]);
+		is_answered(pipeline, AS_TEXT, words[i], AGAIN_NO,
+		    "  an error of EVAL is one");
 		pipeline->scripts = SCRIPT_ANY;
 	}
 }
@@ -376,22 +383,15 @@ test_texts_denied(struct pipeline *pipeline)
 	    "-NOPERM no permissions to run the 'eval' command\r\n",
 	    "-ERR unknown command 'EVAL', with args beginning with: \r\n",
 	    "-ERR unknown command `EVAL`, with args beginning with: \r\n"};
-	struct command command = eval();
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
-		command.again = AGAIN_AS_TEXT;
-		send_written(pipeline, &command, WHOLE);
-		deliver(pipeline, words[i], NULL);
-		is_int(seen.kind, REPLY_ERROR, "EVAL is denied: an error");
-		send_written(pipeline, &command, BY_DIGEST);
-		deliver(pipeline, ":1\r\n", NULL);
-		is_int(seen.number, 1, "  from then on EVALSHA is sent");
-		send_written(pipeline, &command, BY_DIGEST);
-		deliver(pipeline, NOSCRIPT, NULL);
-		is_int(seen.again, AGAIN_AS_TEXT, "  unless it lacks one");
-		send_written(pipeline, &command, WHOLE);
-		deliver(pipeline, words[i], NULL);
-		is_int(seen.again, AGAIN_NO, "  which EVAL answers");
+	for (size_t i = 0; i < LENGTH(words); i++) {
+		is_answered(pipeline, AS_TEXT, words[i], AGAIN_NO, words[i]);
+		is_answered(pipeline, AGAIN_AS_TEXT, BY_DIGEST, ":1\r\n",
+		    AGAIN_NO, "  from then on EVALSHA is sent");
+		is_answered(pipeline, AGAIN_AS_TEXT, BY_DIGEST, NOSCRIPT,
+		    AGAIN_AS_TEXT, "  unless it lacks one");
+		is_answered(pipeline, AS_TEXT, words[i], AGAIN_NO,
+		    "  which EVAL answers");
 		pipeline->scripts = SCRIPT_ANY;
 	}
 }
@@ -406,14 +406,9 @@ test_other_errors(struct pipeline *pipeline)
 	    "-ERR max number of clients reached\r\n",
 	    "-BUSY Redis is busy running a script.\r\n",
 	    "-MOVED 3999 127.0.0.1:6381\r\n"};
-	struct command command = eval();
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
-		send_written(pipeline, &command, BY_DIGEST);
-		deliver(pipeline, words[i], NULL);
-		is_int(seen.kind, REPLY_ERROR, "another error");
-		is_int(seen.again, AGAIN_NO, "  nothing is sent again");
-	}
+	for (size_t i = 0; i < LENGTH(words); i++)
+		is_answered(pipeline, DUE, words[i], AGAIN_NO, words[i]);
 }
 
 static void

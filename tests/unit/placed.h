@@ -36,8 +36,6 @@
 #include "redis/way_kind.h"
 #include "tap.h"
 
-#define LENGTH(array) (sizeof(array) / sizeof(*(array)))
-
 enum { BEGIN = 1000000, WAYS = 4 };
 
 struct way {

@@ -79,7 +79,7 @@ test_signals(void)
 	    {"", "nothing", false},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < LENGTH(rows); i++) {
 		put(4, "status", rows[i].text);
 		is_int(process_takes_default(proc, 4, 15), rows[i].expected,
 		    rows[i].what);

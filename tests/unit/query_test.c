@@ -265,7 +265,7 @@ static const struct {
 static void
 test_looks(void)
 {
-	for (size_t i = 0; i < sizeof(looks) / sizeof(*looks); i++) {
+	for (size_t i = 0; i < LENGTH(looks); i++) {
 		void *reply = array(looks[i].lines);
 		struct look look = {.keys = &names};
 		bool good = query_read_look(&look, reply);
@@ -345,7 +345,7 @@ test_due(void)
 	    {-DAY, -DAY, 60001, 0, LOOK_DUE_NEVER, 0},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct look_run runs[2] = {{.start_ms = DAY - 10},
 		    {.start_ms = DAY + rows[i].start_ms}};
 		const struct look look = {.now_ms = DAY,
@@ -386,7 +386,7 @@ static const struct {
 static void
 test_forces(void)
 {
-	for (size_t i = 0; i < sizeof(forces) / sizeof(*forces); i++) {
+	for (size_t i = 0; i < LENGTH(forces); i++) {
 		void *reply = array(forces[i].lines);
 		struct query_forced forced;
 		bool good = query_read_force(&forced, reply);
@@ -409,7 +409,7 @@ test_nested(void)
 	} rows[] = {{"", 0}, {"+a\n+b", 2}, {"+!\n+a", 1}, {"+!k", 0},
 	    {"5", -1}};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < LENGTH(rows); i++) {
 		void *reply = array(rows[i].lines);
 		int64_t count;
 
@@ -450,7 +450,7 @@ test_values(void)
 	struct query_forced forced;
 	struct query_page page;
 
-	for (size_t i = 0; i < sizeof(wires) / sizeof(*wires); i++) {
+	for (size_t i = 0; i < LENGTH(wires); i++) {
 		void *reply = parse(wires[i]);
 
 		ok(!query_read_look(&look, reply) &&

@@ -3,8 +3,6 @@
 
 #include "tap.h"
 
-#define LENGTH(array) (sizeof(array) / sizeof(*(array)))
-
 static bool is_high;
 
 int64_t __wrap_dice_between(int64_t low, int64_t high);

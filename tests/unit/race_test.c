@@ -102,7 +102,7 @@ has_won(const struct resolve_address *address)
 	       getpeername(winner.fd.fd, (struct sockaddr *)&peer, &length) ==
 		   0 &&
 	       memcmp(&peer, &address->addr, sizeof(peer)) == 0 &&
-	       memcmp(&race_address(&race)->addr, &address->addr,
+	       memcmp(&race.lanes[race.won].address.addr, &address->addr,
 		   sizeof(peer)) == 0;
 }
 
@@ -254,7 +254,7 @@ main(void)
 	test_budget();
 	stream_close(&winner);
 	close(filler);
-	for (size_t i = 0; i < sizeof(listeners) / sizeof(*listeners); i++)
+	for (size_t i = 0; i < LENGTH(listeners); i++)
 		close(listeners[i]);
 	loop_fini(&loop);
 	return tap_done();

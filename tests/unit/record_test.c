@@ -7,7 +7,6 @@
 #include "tap.h"
 
 #define TOKEN "01234567-89ab-4def-8123-456789abcdef"
-#define LENGTH(array) (sizeof(array) / sizeof(*(array)))
 
 static struct lock_config config = {.kind = &kind_exclusive,
     .label = "",
@@ -226,43 +225,44 @@ test_lengths(void)
 	strcpy(self.user, "deploy");
 }
 
-/* --- records ---------------------------------------------------------- */
+/* --- records, entries -------------------------------------------------- */
+
+static const char *
+said(const struct holder *who, const char *command)
+{
+	static const char *const states[] = {"", "none", "foreign", "known",
+	    "ended", "hold", "paused"};
+	static char text[1200];
+
+	snprintf(text, sizeof(text), "%s%s %" PRId64 " %s %s %s '%s' '%s'",
+	    states[who->state], who->replaceable ? ",replaceable" : "",
+	    who->permits, who->pid, who->host, who->user, who->label, command);
+	return text;
+}
 
 static void
 test_reads(void)
 {
 	static const struct {
-		const char *text;
-		enum holder_state state;
-		bool replaceable;
-		int64_t permits;
-		const char *pid, *host, *user, *label, *command;
+		const char *text, *want;
 	} rows[] = {
-	    {"run 0 4121 web-3 deploy l backup", HOLDER_KNOWN, false, 0, "4121",
-		"web-3", "deploy", "l", "backup"},
-	    {"replaceable 5 1 h u - c", HOLDER_KNOWN, true, 5, "1", "h", "u",
-		"", "c"},
-	    {"ended 0 1 h u - c", HOLDER_KNOWN, false, 0, "1", "h", "u", "",
-		"c"},
-	    {"run 1 0 h u - c", HOLDER_KNOWN, false, 1, "0", "h", "u", "", "c"},
-	    {"hold 0 1 h u - -", HOLDER_HOLD, false, 0, "1", "h", "u", "", ""},
-	    {"pause 0 1 h u - -", HOLDER_PAUSED, false, 0, "1", "h", "u", "",
-		""},
-	    {"", HOLDER_KNOWN, false, 0, "?", "?", "?", "", ""},
-	    {"run", HOLDER_KNOWN, false, 0, "?", "?", "?", "", ""},
-	    {"run 0 1 h", HOLDER_KNOWN, false, 0, "1", "h", "?", "", ""},
-	    {"strange 0 1 h u l c more", HOLDER_KNOWN, false, 0, "1", "h", "u",
-		"l", "c"},
-	    {"replaceable-and-long 0 1 h u l c", HOLDER_KNOWN, false, 0, "1",
-		"h", "u", "l", "c"},
-	    {"run 1000000 4194304 h u l c", HOLDER_KNOWN, false, 1000000,
-		"4194304", "h", "u", "l", "c"},
-	    {"run 1000001 4194305 h u l c", HOLDER_KNOWN, false, 0, "?", "h",
-		"u", "l", "c"},
-	    {"run -1 -1 h u l c", HOLDER_KNOWN, false, 0, "?", "h", "u", "l",
-		"c"},
-	    {"run x 1;2 h u l c", HOLDER_KNOWN, false, 0, "?", "h", "u", "l",
-		"c"},
+	    {"run 0 4121 web-3 deploy l backup",
+		"known 0 4121 web-3 deploy 'l' 'backup'"},
+	    {"replaceable 5 1 h u - c", "known,replaceable 5 1 h u '' 'c'"},
+	    {"ended 0 1 h u - c", "known 0 1 h u '' 'c'"},
+	    {"run 1 0 h u - c", "known 1 0 h u '' 'c'"},
+	    {"hold 0 1 h u - -", "hold 0 1 h u '' ''"},
+	    {"pause 0 1 h u - -", "paused 0 1 h u '' ''"},
+	    {"", "known 0 ? ? ? '' ''"},
+	    {"run", "known 0 ? ? ? '' ''"},
+	    {"run 0 1 h", "known 0 1 h ? '' ''"},
+	    {"strange 0 1 h u l c more", "known 0 1 h u 'l' 'c'"},
+	    {"replaceable-and-long 0 1 h u l c", "known 0 1 h u 'l' 'c'"},
+	    {"run 1000000 4194304 h u l c",
+		"known 1000000 4194304 h u 'l' 'c'"},
+	    {"run 1000001 4194305 h u l c", "known 0 ? h u 'l' 'c'"},
+	    {"run -1 -1 h u l c", "known 0 ? h u 'l' 'c'"},
+	    {"run x 1;2 h u l c", "known 0 ? h u 'l' 'c'"},
 	};
 
 	for (size_t i = 0; i < LENGTH(rows); i++) {
@@ -271,75 +271,61 @@ test_reads(void)
 		char command[LIMIT_LONG_TEXT + 1];
 
 		record_read(&at, &read, command, sizeof(command));
-		ok(read.state == rows[i].state &&
-			read.replaceable == rows[i].replaceable,
-		    "reads '%s'", rows[i].text);
-		is_int(read.permits, rows[i].permits, "  permits");
-		is_text(read.pid, rows[i].pid, "  pid");
-		is_text(read.host, rows[i].host, "  host");
-		is_text(read.user, rows[i].user, "  user");
-		is_text(read.label, rows[i].label, "  label");
-		is_text(command, rows[i].command, "  command");
+		is_text(said(&read, command), rows[i].want, rows[i].text);
 	}
 }
-
-/* --- entries ---------------------------------------------------------- */
 
 #define NOW 1700000000000
 #define RUN " run 0 1 h u - c"
 
+/* Whether it is left, the fence, since when and for how long. */
 static void
 test_entries(void)
 {
 	static const struct {
-		const char *text;
-		enum holder_state state;
-		bool is_left;
-		const char *fence;
-		int64_t since_ms, held_ms;
+		const char *text, *want;
 	} rows[] = {
-	    {TOKEN " 17 1699999999000" RUN, HOLDER_KNOWN, false, "17",
-		NOW - 1000, 1000},
-	    {TOKEN ": 17 1699999999000" RUN, HOLDER_KNOWN, true, "17",
-		NOW - 1000, 1000},
-	    {TOKEN ":kept 17 1699999999000" RUN, HOLDER_ENDED, false, "17",
-		NOW - 1000, 1000},
-	    {"s:" TOKEN " 9007199254740991 1700000000000" RUN, HOLDER_KNOWN,
-		false, "9007199254740991", NOW, 0},
-	    {TOKEN " 17 1700000001000" RUN, HOLDER_KNOWN, false, "17",
-		NOW + 1000, 0},
-	    {TOKEN " 9007199254740992 1" RUN, HOLDER_KNOWN, false, "", 0, -1},
-	    {TOKEN " 1 1699999999999" RUN, HOLDER_KNOWN, false, "1", NOW - 1,
-		1},
-	    {"kept 17 1699999999000" RUN, HOLDER_KNOWN, false, "17", NOW - 1000,
-		1000},
-	    {"a:kept 17 1699999999000" RUN, HOLDER_ENDED, false, "17",
-		NOW - 1000, 1000},
-	    {TOKEN " 0 0" RUN, HOLDER_KNOWN, false, "", 0, -1},
-	    {TOKEN " -1 -1" RUN, HOLDER_KNOWN, false, "", 0, -1},
-	    {TOKEN " x 1e12" RUN, HOLDER_KNOWN, false, "", 0, -1},
-	    {TOKEN " 17 1384380800000" RUN, HOLDER_KNOWN, false, "17", 0, -1},
-	    {TOKEN " 17 1384380800001" RUN, HOLDER_KNOWN, false, "17",
-		1384380800001, 315619199999},
-	    {TOKEN " 17 99999999999999" RUN, HOLDER_KNOWN, false, "17", 0, -1},
-	    {TOKEN " ", HOLDER_KNOWN, false, "", 0, -1},
-	    {" ", HOLDER_KNOWN, false, "", 0, -1},
-	    {": ", HOLDER_KNOWN, true, "", 0, -1},
-	    {":kept ", HOLDER_KNOWN, false, "", 0, -1},
+	    {TOKEN " 17 1699999999000" RUN,
+		"known 0 1 h u '' 'c'; '17' 1699999999000 1000"},
+	    {TOKEN ": 17 1699999999000" RUN,
+		"known 0 1 h u '' 'c'; left '17' 1699999999000 1000"},
+	    {TOKEN ":kept 17 1699999999000" RUN,
+		"ended 0 1 h u '' 'c'; '17' 1699999999000 1000"},
+	    {"s:" TOKEN " 9007199254740991 1700000000000" RUN,
+		"known 0 1 h u '' 'c'; '9007199254740991' 1700000000000 0"},
+	    {TOKEN " 17 1700000001000" RUN,
+		"known 0 1 h u '' 'c'; '17' 1700000001000 0"},
+	    {TOKEN " 9007199254740992 1" RUN, "known 0 1 h u '' 'c'; '' 0 -1"},
+	    {TOKEN " 1 1699999999999" RUN,
+		"known 0 1 h u '' 'c'; '1' 1699999999999 1"},
+	    {"kept 17 1699999999000" RUN,
+		"known 0 1 h u '' 'c'; '17' 1699999999000 1000"},
+	    {"a:kept 17 1699999999000" RUN,
+		"ended 0 1 h u '' 'c'; '17' 1699999999000 1000"},
+	    {TOKEN " 0 0" RUN, "known 0 1 h u '' 'c'; '' 0 -1"},
+	    {TOKEN " -1 -1" RUN, "known 0 1 h u '' 'c'; '' 0 -1"},
+	    {TOKEN " x 1e12" RUN, "known 0 1 h u '' 'c'; '' 0 -1"},
+	    {TOKEN " 17 1384380800000" RUN, "known 0 1 h u '' 'c'; '17' 0 -1"},
+	    {TOKEN " 17 1384380800001" RUN,
+		"known 0 1 h u '' 'c'; '17' 1384380800001 315619199999"},
+	    {TOKEN " 17 99999999999999" RUN, "known 0 1 h u '' 'c'; '17' 0 -1"},
+	    {TOKEN " ", "known 0 ? ? ? '' ''; '' 0 -1"},
+	    {" ", "known 0 ? ? ? '' ''; '' 0 -1"},
+	    {": ", "known 0 ? ? ? '' ''; left '' 0 -1"},
+	    {":kept ", "known 0 ? ? ? '' ''; '' 0 -1"},
 	};
 
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct holder read = {.replaceable = true};
 		struct record_entry entry;
+		char got[1400];
 
 		ok(record_read_entry(rows[i].text, NOW, &read, &entry),
 		    "an entry '%s'", rows[i].text);
-		ok(read.state == rows[i].state && !read.replaceable &&
-			entry.is_left == rows[i].is_left,
-		    "  how it is held");
-		is_text(entry.fence, rows[i].fence, "  fence");
-		is_int(entry.since_ms, rows[i].since_ms, "  since");
-		is_int(read.held_ms, rows[i].held_ms, "  for so long");
+		snprintf(got, sizeof(got), "%s; %s'%s' %" PRId64 " %" PRId64,
+		    said(&read, entry.command), entry.is_left ? "left " : "",
+		    entry.fence, entry.since_ms, read.held_ms);
+		is_text(got, rows[i].want, "  says");
 	}
 }
 

@@ -1,6 +1,5 @@
 /* The end of a lock: what each reply to a release, and each lack of one, leads
  * to. */
-#include "lock/release.h"
 
 #include "scripted.h"
 

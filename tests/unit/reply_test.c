@@ -2,8 +2,6 @@
 
 #include "tap.h"
 
-#define LENGTH(array) (sizeof(array) / sizeof(*(array)))
-
 /* Beside those that the manual names. */
 static const struct {
 	const char *error;

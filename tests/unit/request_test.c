@@ -8,7 +8,6 @@
 #include "lock/script.h"
 #include "words.h"
 
-#define LENGTH(array) (sizeof(array) / sizeof(*(array)))
 #define TOKEN "01234567-89ab-4def-8123-456789abcdef"
 #define FORMER "11234567-89ab-4def-8123-456789abcdef"
 #define RUN_ID "21234567-89ab-4def-8123-456789abcdef"

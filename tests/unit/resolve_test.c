@@ -13,7 +13,6 @@
 #include "redis/socket.h"
 #include "tap.h"
 
-#define LENGTH(array) (sizeof(array) / sizeof(*(array)))
 #define LONGEST "1111:2222:3333:4444:5555:6666:255.255.255.255"
 
 /* Its family, 0 for a name, -1 if its zone is none of here. */

@@ -57,9 +57,7 @@
 #include <stdlib.h>
 
 #include "lock/answer.h"
-#include "lock/lease.h"
 #include "lock/lock.h"
-#include "lock/release.h"
 #include "lock/script.h"
 #include "redis/way.h"
 #include "tap.h"
@@ -177,7 +175,7 @@ name_of(const struct command *command)
 		return command->on_reply == NULL ? "free"
 		       : is_late(command)	 ? "late-release"
 						 : "release";
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+	for (size_t i = 0; i < LENGTH(names); i++)
 		if (names[i].script == command->script)
 			return names[i].name;
 	return command->words[0];
@@ -231,7 +229,7 @@ is_companion(const char *name)
 {
 	static const char *const names[] = {"PEXPIRE", "ZRANGE", "INFO"};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+	for (size_t i = 0; i < LENGTH(names); i++)
 		if (strcmp(names[i], name) == 0)
 			return true;
 	return false;
@@ -603,7 +601,7 @@ answer_by(struct sent *sent, const char *word)
 		kind = REPLY_NO_ACCESS;
 		word += 8;
 	}
-	for (size_t i = 0; i < sizeof(replies) / sizeof(*replies); i++)
+	for (size_t i = 0; i < LENGTH(replies); i++)
 		if (strcmp(word, replies[i].word) == 0) {
 			const struct lock_link *link = sent->arg;
 			struct answer answer = replies[i].answer;
@@ -882,7 +880,7 @@ note_facts(const struct lock *lock)
 	if (lock->lease.acquired_at != 0 &&
 	    strcmp(text, "17/17/1700/8/7/3@0/0") != 0)
 		note("grant:%s", text);
-	for (size_t i = 0; i < sizeof(facts) / sizeof(*facts); i++)
+	for (size_t i = 0; i < LENGTH(facts); i++)
 		if (facts[i].value != facts[i].usual)
 			note("%s:%" PRId64, facts[i].name, facts[i].value);
 }

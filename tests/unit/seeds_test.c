@@ -11,7 +11,6 @@
 #include "redis/info.h"
 #include "redis/ways/cluster.h"
 #include "redis/ways/sentinel.h"
-#include "sink/metrics_name.h"
 #include "sink/metrics_text.h"
 #include "tap.h"
 
@@ -19,7 +18,6 @@ static const struct key_names names = {
     .all = {"job", "INFO", "RUNS", "QUEUE", "ALIVE"}};
 
 #define CORPUS "tests/fuzz/corpus/"
-#define LENGTH(array) (sizeof(array) / sizeof(*(array)))
 
 enum { SEED_SIZE = 8192 };
 
@@ -234,7 +232,7 @@ test_metrics(const char *name)
 	struct metrics metrics;
 
 	read_seed(seed, "metrics", name);
-	label = metrics_name_label(strsep(&rest, "\n"));
+	label = metrics_text_label(strsep(&rest, "\n"));
 	metrics_init(&metrics);
 	ok(rest != NULL && !metrics_text_read(&metrics, label, rest),
 	    "metrics/%s is whole", name);

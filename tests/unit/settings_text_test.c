@@ -9,8 +9,6 @@
 #include "options/opts_table.h"
 #include "tap.h"
 
-#define LENGTH(array) (sizeof(array) / sizeof(*(array)))
-
 enum { ROUNDS = 3000, PIECES_MAX = 5, TEXT_MAX = 256 };
 
 static char path[] = "/tmp/rlockrun-settings_text_test.XXXXXX";

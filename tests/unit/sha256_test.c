@@ -34,12 +34,12 @@ main(void)
 {
 	char text[1024], hex[SHA256_HEX_SIZE];
 
-	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
+	for (size_t i = 0; i < LENGTH(known); i++) {
 		sha256_hex(known[i].text, strlen(known[i].text), hex);
 		is_text(hex, known[i].hex, known[i].text);
 	}
 	memset(text, 'x', sizeof(text));
-	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+	for (size_t i = 0; i < LENGTH(lengths); i++) {
 		sha256_hex(text, lengths[i].length, hex);
 		ok(strcmp(hex, lengths[i].hex) == 0, "%zu bytes",
 		    lengths[i].length);

@@ -40,7 +40,7 @@ test_actions(void)
 	    {SIGTTOU, SIGNALS_STOP, false, "TTOU"},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < LENGTH(rows); i++) {
 		is_int(signals_default_action(rows[i].signo), rows[i].action,
 		    rows[i].name);
 		is_int(signals_asks_to_end(rows[i].signo), rows[i].asks_to_end,
@@ -135,7 +135,7 @@ read_signals(void)
 
 static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGTRAP};
 
-enum { FAULTS = sizeof(faults) / sizeof(*faults) };
+enum { FAULTS = LENGTH(faults) };
 
 /* All are blocked but those of faults, which have a handler unless they were
  * ignored. */
@@ -250,7 +250,7 @@ read_ends(void)
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	signals.fd = signals_open_ends();
-	for (size_t i = 0; i < sizeof(raised) / sizeof(*raised); i++) {
+	for (size_t i = 0; i < LENGTH(raised); i++) {
 		signal(raised[i], SIG_DFL); /* a shell may have ignored it */
 		raise(raised[i]);
 	}
@@ -360,7 +360,7 @@ test_terminal(void)
 	    {SIGXCPU, false, "XCPU"}, {SIGTERM, false, "TERM"}};
 	int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < LENGTH(rows); i++) {
 		is_int(is_from_terminal(rows[i].signo, SI_KERNEL),
 		    rows[i].is_from_terminal, rows[i].name);
 		ok(!is_from_terminal(rows[i].signo, SI_USER), "  by a process");

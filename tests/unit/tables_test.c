@@ -232,7 +232,7 @@ do_kill(char *line)
 
 	if (text_split(line, words) != 3)
 		table_refuse(line, "kill -SIGNAL HOST");
-	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++) {
+	for (size_t i = 0; i < LENGTH(signals); i++) {
 		if (strcmp(words[1], signals[i].name) != 0)
 			continue;
 		if (signals[i].signo == SIGKILL)
@@ -295,7 +295,7 @@ do_line(char *line)
 		run_play(line);
 		return;
 	}
-	for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++) {
+	for (size_t i = 0; i < LENGTH(verbs); i++) {
 		if (length != strlen(verbs[i].word) ||
 		    strncmp(line, verbs[i].word, length) != 0)
 			continue;

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define LENGTH(array) (sizeof(array) / sizeof(*(array)))
+
 static int tap_count, tap_failed;
 
 /* Returns passed, so that callers can say more about a failure. */

@@ -37,7 +37,7 @@ main(void)
 {
 	char text[64], little[4];
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < LENGTH(cases); i++) {
 		template_fill(cases[i].template, value_of, NULL, text,
 		    sizeof(text));
 		is_text(text, cases[i].text, cases[i].template);

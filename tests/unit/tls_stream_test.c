@@ -9,8 +9,6 @@
 #include "redis/tls/tls_context.h"
 #include "tap.h"
 
-#define LENGTH(array) (sizeof(array) / sizeof(*(array)))
-
 enum { CHUNK = 16640, DAY_S = 86400 };
 
 /* What OpenSSL says, and what it was given. Its BIOs: one to read, then one to

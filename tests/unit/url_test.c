@@ -5,7 +5,6 @@
 #include "base/secret.h"
 #include "tap.h"
 
-#define LENGTH(array) (sizeof(array) / sizeof(*(array)))
 #define TEN "aaaaaaaaaa"
 #define HUNDRED TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
 

@@ -3,8 +3,6 @@
 
 #include "tap.h"
 
-#define LENGTH(array) (sizeof(array) / sizeof(*(array)))
-
 static const char *const names[] = {[VOTES_WAIT] = "wait",
     [VOTES_YES] = "yes",
     [VOTES_NO] = "no",

@@ -211,8 +211,8 @@ test_all_widths(void)
 	static const char *const hosts[] = {"h", LONG_HOST,
 	    "\u540c\u671f\u30b8\u30e7\u30d6", "\x1b]0;x\x07\xc2\x9b\xff"};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		for (size_t j = 0; j < sizeof(hosts) / sizeof(*hosts); j++) {
+	for (size_t i = 0; i < LENGTH(names); i++)
+		for (size_t j = 0; j < LENGTH(hosts); j++) {
 			struct holder holder = holder_of(HOLDER_KNOWN);
 			struct event line = line_of(&holder);
 

@@ -116,7 +116,7 @@ test_stop(void)
 	    .count = 1,
 	    .facts = &facts};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < LENGTH(cases); i++) {
 		struct loop loop = {.now = cases[i].now,
 		    .late_ms = cases[i].late_ms};
 		struct run run = {.opts = &opts,
@@ -165,7 +165,7 @@ test_job(void)
 	const struct lock_config config = {.name = "a"};
 	struct lock lock = {.config = &config};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < LENGTH(cases); i++) {
 		struct facts facts = {.opts = &opts, .started_at = 1};
 		const struct events events = {.sinks = {&sink},
 		    .states = {&seen},

@@ -177,9 +177,3 @@ race_left(const struct race *race)
 {
 	return race->count - count_lanes(race, LANE_FAILED);
 }
-
-const struct resolve_address *
-race_address(const struct race *race)
-{
-	return &race->lanes[race->won].address;
-}

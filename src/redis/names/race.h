@@ -59,7 +59,4 @@ void race_confirm(struct race *race);
 /* How many addresses have not failed, the winner's among them. */
 size_t race_left(const struct race *race);
 
-/* That of the winner. */
-const struct resolve_address *race_address(const struct race *race);
-
 #endif

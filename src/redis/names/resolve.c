@@ -22,9 +22,11 @@
 _Static_assert(sizeof(struct resolve_answer) <= 4096, "more than PIPE_BUF");
 
 /* A zone is the name or the number of an interface. */
-static int
-read_ipv6(const char *host, int port, struct resolve_address *address)
+int
+resolve_numeric(const char *host, int port, struct resolve_address *address)
 {
+	struct sockaddr_in v4 = {.sin_family = AF_INET,
+	    .sin_port = htons((uint16_t)port)};
 	struct sockaddr_in6 v6 = {.sin6_family = AF_INET6,
 	    .sin6_port = htons((uint16_t)port)};
 	size_t length = strcspn(host, "%");
@@ -32,33 +34,25 @@ read_ipv6(const char *host, int port, struct resolve_address *address)
 	char text[INET6_ADDRSTRLEN];
 	int64_t number = 0;
 
+	if (inet_pton(AF_INET, host, &v4.sin_addr) == 1) {
+		address->length = sizeof(v4);
+		memcpy(&address->addr, &v4, sizeof(v4));
+		return 1;
+	}
 	if (length >= sizeof(text))
 		return 0;
 	memcpy(text, host, length);
 	text[length] = '\0';
 	if (inet_pton(AF_INET6, text, &v6.sin6_addr) != 1)
 		return 0;
-	if (zone != NULL) {
+	if (zone != NULL)
 		number = if_nametoindex(zone);
-		if (number == 0 && num_int(zone, 1, INT32_MAX, &number) == -1)
-			return -1;
-	}
+	if (zone != NULL && number == 0 &&
+	    num_int(zone, 1, INT32_MAX, &number) == -1)
+		return -1;
 	v6.sin6_scope_id = (uint32_t)number;
 	address->length = sizeof(v6);
 	memcpy(&address->addr, &v6, sizeof(v6));
-	return 1;
-}
-
-int
-resolve_numeric(const char *host, int port, struct resolve_address *address)
-{
-	struct sockaddr_in v4 = {.sin_family = AF_INET,
-	    .sin_port = htons((uint16_t)port)};
-
-	if (inet_pton(AF_INET, host, &v4.sin_addr) != 1)
-		return read_ipv6(host, port, address);
-	address->length = sizeof(v4);
-	memcpy(&address->addr, &v4, sizeof(v4));
 	return 1;
 }
 

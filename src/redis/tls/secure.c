@@ -75,12 +75,13 @@ void
 secure_probe(struct way *way)
 {
 	struct dial *dial = &way->dial;
+	struct race *race = &dial->race;
 
 	way->contact = WAY_PROBED;
 	dial->probe_at =
 	    way->state == WAY_PROBING ? clock_now() + PROBE_MS : CLOCK_NEVER;
 	dial->probe.fd.on_ready = on_probe_socket;
-	if (stream_open(&dial->probe, race_address(&dial->race)) == -1 &&
+	if (stream_open(&dial->probe, &race->lanes[race->won].address) == -1 &&
 	    way->state == WAY_PROBING)
 		dial->probe_at = clock_now();
 }

@@ -279,7 +279,8 @@ make_ctx(struct tls_context *context, SSL_CTX **made, char *error)
 		lib->SSL_CTX_ctrl(ctx, SSL_CTRL_SET_MIN_PROTO_VERSION,
 		    TLS1_2_VERSION, NULL);
 	context->beyond_tls12 = minimum > TLS1_2_VERSION;
-	tls_library_set_policy(lib, ctx);
+	if (tls_library_level >= 0)
+		lib->SSL_CTX_set_security_level(ctx, tls_library_level);
 	lib->SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
 	lib->SSL_CTX_set_cert_verify_callback(ctx, verify, context);
 	lib->SSL_CTX_set_default_passwd_cb(ctx, no_passphrase);
@@ -295,69 +296,43 @@ make_ctx(struct tls_context *context, SSL_CTX **made, char *error)
 
 /* --- reading again ---------------------------------------------------- */
 
-/* NULL, or the file that cannot be used; errno is 0 if that is no regular one,
- * as reading it might block. */
+/* NULL, or a file that cannot be used; errno is 0 if that is no regular one, as
+ * reading it might block. */
 static const char *
-look_at_files(const char *const paths[TLS_FILES], struct stat files[TLS_FILES])
+find_unusable(const char *const paths[TLS_FILES])
 {
-	memset(files, 0, TLS_FILES * sizeof(*files));
+	struct stat status;
+
 	for (size_t i = 0; i < TLS_FILES; i++) {
 		errno = 0;
-		if (paths[i] != NULL && (stat(paths[i], &files[i]) == -1 ||
-					    !S_ISREG(files[i].st_mode)))
+		if (paths[i] != NULL &&
+		    (stat(paths[i], &status) == -1 || !S_ISREG(status.st_mode)))
 			return paths[i];
 	}
 	return NULL;
-}
-
-/* The inode changes with a rename, and the time of its change cannot be set. */
-static bool
-are_same_files(const struct stat a[TLS_FILES], const struct stat b[TLS_FILES])
-{
-	for (size_t i = 0; i < TLS_FILES; i++)
-		if (a[i].st_dev != b[i].st_dev || a[i].st_ino != b[i].st_ino ||
-		    a[i].st_size != b[i].st_size ||
-		    a[i].st_ctim.tv_sec != b[i].st_ctim.tv_sec ||
-		    a[i].st_ctim.tv_nsec != b[i].st_ctim.tv_nsec)
-			return false;
-	return true;
-}
-
-/* The files are examined before they are read, so that one that changes
- * meanwhile differs the next time. */
-static int
-make_anew(struct tls_context *context, char *error)
-{
-	const struct library *lib = &context->lib;
-	struct stat files[TLS_FILES];
-	const char *path = look_at_files(context->paths, files);
-	SSL_CTX *ctx = NULL;
-	int rc;
-
-	if (path != NULL)
-		return mistake(error, "TLS file", path,
-		    errno == 0 ? "not a regular file any more"
-			       : strerror(errno));
-	if (are_same_files(files, context->files))
-		return 0;
-	rc = make_ctx(context, &ctx, error);
-	if (rc != 0)
-		return rc;
-	lib->SSL_CTX_free(context->ctx);
-	context->ctx = ctx;
-	memcpy(context->files, files, sizeof(files));
-	return 0;
 }
 
 void
 tls_context_refresh(struct tls_context *context, bool anew)
 {
 	char error[TLS_ERROR_MAX];
+	SSL_CTX *ctx = NULL;
+	const char *path;
 	int rc;
 
 	if (context->ctx == NULL || !reread_is_due(&context->reread, anew))
 		return;
-	rc = make_anew(context, error);
+	path = find_unusable(context->paths);
+	if (path != NULL)
+		rc = mistake(error, "TLS file", path,
+		    errno == 0 ? "not a regular file any more"
+			       : strerror(errno));
+	else
+		rc = make_ctx(context, &ctx, error);
+	if (rc == 0) {
+		context->lib.SSL_CTX_free(context->ctx);
+		context->ctx = ctx;
+	}
 	reread_finish(&context->reread, rc == 0 ? NULL : error);
 }
 
@@ -376,7 +351,6 @@ has_files(const struct tls_context *context)
 	       context->paths[TLS_CERT] != NULL;
 }
 
-/* The files are examined before they are read: see make_anew. */
 struct tls_context *
 tls_context_new(const struct tls_config *config)
 {
@@ -389,8 +363,7 @@ tls_context_new(const struct tls_config *config)
 	context->paths[TLS_KEY] = config->key_file;
 	context->die = config->die;
 	context->reread.enabled =
-	    has_files(context) &&
-	    look_at_files(context->paths, context->files) == NULL;
+	    has_files(context) && find_unusable(context->paths) == NULL;
 	return context;
 }
 
@@ -400,12 +373,6 @@ tls_context_free(struct tls_context *context)
 	if (context != NULL && context->ctx != NULL)
 		context->lib.SSL_CTX_free(context->ctx);
 	free(context);
-}
-
-bool
-tls_context_may_block(const struct tls_context *context)
-{
-	return has_files(context) && !context->reread.enabled;
 }
 
 /* openssl.cnf must be read where it has the policy of the system. But the
@@ -424,7 +391,7 @@ tls_context_load(struct tls_context *context)
 	if (context->ctx != NULL)
 		return;
 	context->reread.read_at = clock_now();
-	options = tls_library_prepare() | OPENSSL_INIT_NO_ATEXIT |
+	options = tls_library_options | OPENSSL_INIT_NO_ATEXIT |
 		  OPENSSL_INIT_NO_LOAD_CRYPTO_STRINGS;
 	rc = tls_library_fill(&context->lib, error);
 	if (rc == 0 && lib->OpenSSL_version_num() >= OPENSSL_3)
@@ -446,6 +413,12 @@ on_first_turn(void *arg)
 void
 tls_context_begin(struct tls_context *context, struct loop *loop)
 {
+	bool may_block = has_files(context) && !context->reread.enabled;
+
+	if (loop == NULL || may_block) {
+		tls_context_load(context);
+		return;
+	}
 	context->timer =
 	    (struct loop_timer){.on_due = on_first_turn, .arg = context};
 	loop_timer_set(loop, &context->timer, clock_now());

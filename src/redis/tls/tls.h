@@ -1,7 +1,7 @@
 /* Loads OpenSSL, and the certificates for it. Both take as long as many round
  * trips, and so begin when the first connection is under way: a run without TLS
- * does not pay for it. The files are read again when a connection is made and
- * one of them has changed: see reread.h.
+ * does not pay for it. The files are read again when a connection is made: see
+ * reread.h.
  *
  * The server's certificate chain and its host name or address are always
  * verified, and nothing older than TLS 1.2 is spoken. */
@@ -34,15 +34,10 @@ struct tls_context;
 struct tls_context *tls_context_new(const struct tls_config *config);
 void tls_context_free(struct tls_context *context);
 
-/* Whether a file is none that can be read at once, as a pipe. */
-bool tls_context_may_block(const struct tls_context *context);
-
 /* All is loaded in the first turn of the loop, whatever comes of connecting, so
- * that a file that is wrong is always reported. */
+ * that a file that is wrong is always reported; at once without a loop (NULL),
+ * or if a file may block, as a pipe does. */
 void tls_context_begin(struct tls_context *context, struct loop *loop);
-
-/* Before a session is made, which may be faster than the loop. */
-void tls_context_load(struct tls_context *context);
 
 /* To be called before a session is made. If certificate and key do not fit, or
  * a file cannot be used, the former contents of all files are kept. anew: see

@@ -12,7 +12,6 @@
 #include <openssl/x509v3.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/stat.h>
 
 #include "base/loop.h"
 #include "redis/reread.h"
@@ -27,6 +26,7 @@
 	DO(SSL_CTX_new)                        \
 	DO(SSL_CTX_free)                       \
 	DO(SSL_CTX_ctrl)                       \
+	DO(SSL_CTX_set_security_level)         \
 	DO(SSL_CTX_set_verify)                 \
 	DO(SSL_CTX_set_cert_verify_callback)   \
 	DO(SSL_CTX_set_default_passwd_cb)      \
@@ -102,12 +102,11 @@ struct library {
  * TLS_ERROR_MAX bytes. */
 int tls_library_fill(struct library *lib, char *error);
 
-/* To be called before OpenSSL allocates anything. Returns options for
- * OPENSSL_init_crypto(3), beside others. */
-uint64_t tls_library_prepare(void);
+/* For OPENSSL_init_crypto(3), beside others. */
+extern const uint64_t tls_library_options;
 
-/* What openssl.cnf does not say. */
-void tls_library_set_policy(const struct library *lib, SSL_CTX *ctx);
+/* For SSL_CTX_set_security_level(3); -1: as openssl.cnf has it. */
+extern const int tls_library_level;
 
 /* The certificate authorities of the system: those in its folder, where OpenSSL
  * looks for one when it needs it. 0, or 1 if there are none, in no file either.
@@ -131,13 +130,15 @@ struct tls_context {
 	void (*die)(int status, const char *why);
 	struct loop_timer timer;
 	const char *paths[TLS_FILES]; /* NULL: not given */
-	struct stat files[TLS_FILES]; /* as they were when ctx was made */
 	struct reread reread;
 	/* The host names and addresses in the subjectAltName of the last
 	 * certificate that was for another host, for a message: valid until
 	 * the next handshake continues. */
 	char names[TLS_NAMES_MAX];
 };
+
+/* Before a session is made, which may be faster than the loop. */
+void tls_context_load(struct tls_context *context);
 
 /* Whether verification failed because the certificate is for another host. */
 bool tls_names_mismatch(long result);

@@ -10,23 +10,9 @@
 
 #include "redis/tls/tls.h"
 #include "redis/tls/tls_context.h"
-#include "redis/tls/tls_memory.h"
 
-#define SECURITY_LEVEL 2 /* SSL_CTX_set_security_level(3) */
-
-uint64_t
-tls_library_prepare(void)
-{
-	tls_memory_provide();
-	return OPENSSL_INIT_NO_LOAD_CONFIG;
-}
-
-void
-tls_library_set_policy(const struct library *lib, SSL_CTX *ctx)
-{
-	(void)lib;
-	SSL_CTX_set_security_level(ctx, SECURITY_LEVEL);
-}
+const uint64_t tls_library_options = OPENSSL_INIT_NO_LOAD_CONFIG;
+const int tls_library_level = 2;
 
 /* --- the certificates of the system ----------------------------------- */
 

@@ -2,18 +2,8 @@
  * it knows where the certificates are. */
 #include "redis/tls/tls_context.h"
 
-uint64_t
-tls_library_prepare(void)
-{
-	return 0;
-}
-
-void
-tls_library_set_policy(const struct library *lib, SSL_CTX *ctx)
-{
-	(void)lib;
-	(void)ctx;
-}
+const uint64_t tls_library_options = 0;
+const int tls_library_level = -1;
 
 int
 tls_library_trust_folder(const struct library *lib, SSL_CTX *ctx, char *error)
