@@ -84,7 +84,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	require(self != NULL && child_prepare_env(&child) == 0);
 	self->page = &page;
 	self->sock = socks[0];
-	self->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
+	self->timer = clock_timer();
 	self->child = &child;
 	self->entries = entries;
 	require(descendants_open(&self->descendants) == 0);
