@@ -13,7 +13,7 @@ STOREYS = {
 }
 # Parts of other builds, which are not played here.
 NOT_BUILT = {f"src/redis/{name}.c"
-             for name in ("tls/tls_linked", "tls/tls_static",
+             for name in ("tls/tls_linked", "tls/tls_static", "tls/tls_memory",
                           "names/resolve_getent")}
 
 # What of these survives the unit tests is played by many more histories, or with
