@@ -364,30 +364,33 @@ put_of_locks(const struct facts *facts, size_t at, FILE *out)
 		    (const char *)&facts->locks[i] + at);
 }
 
+static void
+put_safe(const char *text, FILE *out)
+{
+	char piece[ESCAPE_SIZE];
+
+	while (*text != '\0') {
+		size_t length = escape_next(&text, ESCAPE_TEXT, piece);
+
+		fwrite(piece, 1, length, out);
+	}
+}
+
 void
 event_fields_environment(struct event_fields *fields, FILE *out)
 {
 	for (const struct field *row = fields_table; row < end; row++) {
-		const char *text;
-		char piece[ESCAPE_SIZE];
-
 		if (*row->variable == '\0')
 			continue;
 		fprintf(out, "RLOCKRUN_%s=", row->variable);
-		if (row->form == FORM_NAMES) {
+		if (row->form == FORM_NAMES)
 			fputs(fields->facts->opts->names, out);
-		} else if (row->from == FROM_LOCK) {
+		else if (row->from == FROM_LOCK)
 			put_of_locks(fields->facts, row->at, out);
-		} else if (row->form == FORM_UNSAFE ||
-			   row->form == FORM_HOLDER) {
-			text = describe(fields, row);
-			while (*text != '\0')
-				fwrite(piece, 1,
-				    escape_next(&text, ESCAPE_TEXT, piece),
-				    out);
-		} else {
+		else if (row->form == FORM_UNSAFE || row->form == FORM_HOLDER)
+			put_safe(describe(fields, row), out);
+		else
 			fputs(describe(fields, row), out);
-		}
 		putc('\0', out);
 	}
 }
