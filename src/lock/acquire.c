@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/duration.h"
 #include "base/escape.h"
-#include "base/moment.h"
 #include "lock/contact.h"
 #include "redis/reply.h"
 #include "redis/way.h"
@@ -216,8 +216,8 @@ describe_success(struct lock *lock, const struct answer *answer)
 	const char *once_id = answer->by_id ? lock->config->once_id : NULL;
 	char at[32], age[32], id[4 * LIMIT_LABEL + 4];
 
-	moment_describe_time(-answer->ago_ms, at, sizeof(at));
-	moment_describe_age(answer->ago_ms, age, sizeof(age));
+	duration_describe_time(-answer->ago_ms, at, sizeof(at));
+	duration_describe_age(answer->ago_ms, age, sizeof(age));
 	escape_quote(once_id != NULL ? once_id : "", id, sizeof(id));
 	snprintf(lock->why.text, sizeof(lock->why.text),
 	    "last succeeded%s%s on %.255s at %s, %s ago",

@@ -41,7 +41,6 @@ FIRST = {
     "src/base/log.c": ["queue/waiters"],
     "src/base/secret.c": ["job/memory"],
     "src/base/table.c": ["cli/admin"],
-    "src/base/tty.c": ["queue/waiters"],
     "src/redis/ways/cluster.c": ["servers/cluster"],
     "src/redis/ways/slot.c": ["servers/cluster"],
     "src/redis/ways/sentinel.c": ["servers/sentinel"],
