@@ -101,6 +101,18 @@ finds_locks() {
 	for_each_shell finds_locks
 }
 
+completes_actions() {
+	types "$1" 'rlockrun --hold 5h -k on\t --token x 2>err1\rrlockrun --force-release --yes --key=on\t 2>err2\rexit\r'
+	grep -q '"one": the hold with that token has ended' err1
+	grep -q '"one": released' err2
+	take one
+}
+
+@test "for each action, and as --key=NAME" {
+	take one
+	for_each_shell completes_actions
+}
+
 quotes_names() {
 	completes "$1" ta 'tag{x}:y' two 'two words' ho 'ho$HOME' sta 'star*' \
 		se 'semi;colon' am 'am&p' pa 'pa(r)' gt 'gt>x'

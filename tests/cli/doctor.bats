@@ -53,6 +53,15 @@ teardown() { end_test; }
 	[[ $output != *$'\e'* ]]
 }
 
+@test "doctor: a server whose answers are no answers is no Redis server" {
+	printf '+\e[31mno\r\n%.0s' {1..200} >answer
+	serve 'head -c 9 >/dev/null; cat answer; cat >/dev/null'
+	doctor 69 -r "redis://127.0.0.1:$PORT"
+	found version unknown "does not say"
+	found writes error "does not return what a script does" "check the address"
+	[[ $output != *$'\e'* && $output != *"+info"* ]]
+}
+
 @test "doctor: a server that delays all writes, or runs a long script" {
 	good_server
 	is_before_7 || writes_are_paused

@@ -238,6 +238,17 @@ confirms() {
 	[[ $(problems) != *promotion* && $(problems) != *min-replicas* ]]
 }
 
+# bats test_tags=night
+@test "forget: a replica that no sentinel knows confirms, and is never promoted" {
+	! is_before_7 || not_here "it takes replica-announced"
+	replicated_server 1
+	replica p2 --replica-announced no
+	sentinels_agree
+	doctor 1 --wait-replicas 1
+	found promotion warning "no sentinel knows it, so it is never promoted" "--wait-replicas 2"
+	[[ $(count '"check":"promotion"') == 1 ]]
+}
+
 @test "forget: a replica that confirms and is not the one that is promoted" {
 	replicated_server 0
 	replica p1 --replica-priority 0

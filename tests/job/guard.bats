@@ -25,8 +25,9 @@ teardown() { end_guard_test; }
 }
 
 @test "S22: kill -9 ends a job with its shell's children and theirs" {
-	launch -- bash -c '(sleep 60 & sleep 61 | (sleep 62; :) ) & bash -c "sleep 63; :" & echo >ready; wait'
-	wait_for_file below/ready
+	launch -- bash -c '(sleep 60 & sleep 61 | (sleep 62; :) ) & bash -c "timeout 60 sleep 63; :" & wait'
+	# timeout(1) has a group of its own.
+	wait_until more_alive_than 10
 	all_gone_after_kill
 }
 

@@ -198,6 +198,9 @@ note() { echo "echo \"$1 \$RLOCKRUN_EVENT\" >>'$LOG'"; }
 	# Its shell leads the session.
 	[[ $(cut -d' ' -f4 stat) == "$(cut -d' ' -f6 stat)" ]]
 	[[ $(<signals) == Blk0000$'\n'Ign0000 ]]
+	# Also where our stderr is closed they have one.
+	"$RLOCKRUN" -k "$KEY" --hook 'readlink /proc/$$/fd/2 >>where' true 2>&-
+	[[ $(<where) == /dev/null$'\n'/dev/null ]]
 }
 
 @test "hook: the job is the same with and without" {

@@ -99,6 +99,35 @@ is_a_pager() {
 	code 0
 }
 
+feeds_a_pager() {
+	say './run ./lines | TERM=vt100 less'
+	shows '9.*:'
+	press '\x1a'
+	shows 'Stopped|suspended'
+	prompt
+	held
+	say fg
+	shows ':'
+	press q
+	go
+	prompt
+	say '{ ./run yes; echo $? >t/code; } | TERM=vt100 less'
+	shows 'y.*y.*:'
+	held
+	press ' '
+	press q
+	prompt
+	wait_for_file t/code
+	[[ $(<t/code) == 141 ]]
+}
+
+# bats test_tags=night
+@test "P2: a job feeds less: Ctrl-Z, fg, and SIGPIPE when it is left" {
+	SCREENS=differ
+	job lines 'seq 100; echo $$ >t/job; read -r _ <go'
+	in_each_shell feeds_a_pager
+}
+
 # --- the terminal goes away --------------------------------------------------
 
 ends_with_its_terminal() {

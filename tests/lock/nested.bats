@@ -47,6 +47,18 @@ outer() {
 	[[ ${#lines[@]} == 3 && -z $(keys_left) ]]
 }
 
+@test "B2: nested in another name: two locks; and in both, two levels deeper" {
+	export other=$KEY:other
+	run -0 rl sh -c '"$RLOCKRUN" -k "$other" sh -c '\''
+		echo "$RLOCKRUN_KEY"
+		echo "$RLOCKRUN_HELD" | wc -w
+		"$RLOCKRUN" -k "$KEY" -n true && "$RLOCKRUN" -k "$other" -n true && echo both
+		env -u RLOCKRUN_HELD "$RLOCKRUN" -k "$KEY" -nq true; echo $?
+		env -u RLOCKRUN_HELD "$RLOCKRUN" -k "$other" -nq true; echo $?'\'
+	echo "$output"
+	[[ $output == "$other"$'\n2\nboth\n75\n75' && -z $(keys_left) ]]
+}
+
 @test "nested in any name: RLOCKRUN_HELD is printable ASCII" {
 	for name in 'a b' 'a%b' '%20' $'line\nfeed' 'ü/日本' ' ' '%' "it's" 'a:b' ':' \
 		$'tab\t' $'\x01\xff' "$(printf %0500d 0)"; do

@@ -101,6 +101,11 @@ keys_left_on() { on "$1" --raw keys "*$KEY*" | grep -v ':rlkt\?:[ir]$'; }
 	for i in 1 2 3 4 5; do wait_until has_no_keys "$i"; done
 }
 
+@test "the job gets its token and no fence" {
+	RLOCKRUN_FENCE=old run -0 rl -- sh -c 'echo "${#RLOCKRUN_TOKEN} ${RLOCKRUN_FENCE-none}"'
+	[[ $output == "36 none" ]]
+}
+
 # --- S14 ----------------------------------------------------------------------
 
 @test "S14: two held, two unreachable: no majority reports it free, nothing is left" {

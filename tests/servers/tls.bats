@@ -176,6 +176,11 @@ names() {
 	names nameless 'no host: its common name "nameless" does not count'
 }
 
+@test "a certificate that names the host by its common name only" {
+	tls_server common
+	refused_there "its certificate is not for localhost, but for no host: its common name \"localhost\" does not count, only a subjectAltName does"
+}
+
 @test "an expired certificate, or authority" {
 	tls_server expired
 	refused_there 'its certificate has expired'

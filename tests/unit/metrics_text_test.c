@@ -202,9 +202,10 @@ test_runs(void)
 	metrics.runs[0] = (struct metrics_run){1, true, 5000};
 	metrics.runs[1] = (struct metrics_run){2, true, 4000};
 	metrics.runs[2] = (struct metrics_run){3, false, 6000};
-	metrics.run_count = 3;
+	metrics.runs[3] = (struct metrics_run){4, true, 7000};
+	metrics.run_count = 4;
 	metrics_count_runs(&metrics, 9000);
-	is_int(metrics.values[METRICS_HOLDING], 2, "two hold");
+	is_int(metrics.values[METRICS_HOLDING], 3, "three hold");
 	is_int(metrics.values[METRICS_HELD_SINCE], 4000, "the first since");
 	is_int(metrics.values[METRICS_WAITING], 1, "one waits");
 	is_int(metrics.values[METRICS_WAITING_SINCE], 6000, "since");
