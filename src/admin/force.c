@@ -9,7 +9,6 @@
 #include "admin/search.h"
 #include "base/escape.h"
 #include "base/exitcode.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "lock/record.h"
 #include "lock/request.h"

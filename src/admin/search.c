@@ -1,7 +1,6 @@
 #include "admin/search.h"
 
 #include <fnmatch.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
