@@ -120,9 +120,8 @@ log_file_open(struct log_file *file, const char *path)
 	return NULL;
 }
 
-/* If another file is at the path, or none,
- * that one is opened; if this fails, it is reported once, and the former one is
- * used.
+/* If another file is at the path, or none, that one is opened; if this fails,
+ * it is reported once, and the former one is used.
  *
  * logrotate(8) renames it, and may make a new one or leave that to us. What
  * cannot be looked at is taken for the same file. What /proc has of a process
