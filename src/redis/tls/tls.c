@@ -147,6 +147,7 @@ describe_names(const struct library *lib, X509 *certificate,
 	else
 		snprintf(text + length, TLS_NAMES_MAX - length, ADVICE);
 }
+
 /* --- set-up ------------------------------------------------------------- */
 
 /* Once more, now with the system's file, under the same conditions: host name
