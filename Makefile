@@ -114,7 +114,7 @@ ALL_CFLAGS = $(DIALECT) -MMD -MP -Wall -Wextra -Wshadow -Wconversion -Wformat=2 
 ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(LINK_$(VARIANT)) $(CFLAGS) $(LDFLAGS)
 
 # What only `make static` has, and what it has not.
-STATIC_SRC := $(addprefix src/redis/,tls/tls_static.c names/resolve_getent.c)
+STATIC_SRC := $(addprefix src/redis/,tls/tls_static.c tls/tls_memory.c names/resolve_getent.c)
 SYSTEM_SRC := $(addprefix src/redis/,tls/tls_system.c names/resolve_libc.c)
 ALL_SRC := $(wildcard src/*/*.c src/*/*/*.c)
 SRC := $(filter-out $(if $(filter static,$(VARIANT)),$(SYSTEM_SRC),$(STATIC_SRC)) \

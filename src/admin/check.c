@@ -10,10 +10,10 @@
 
 #include "admin/look.h"
 #include "admin/search.h"
+#include "base/duration.h"
 #include "base/escape.h"
 #include "base/exitcode.h"
 #include "base/mem.h"
-#include "base/moment.h"
 #include "base/row.h"
 
 /* By their exit codes. */
@@ -79,7 +79,7 @@ describe_lock(const struct look *look, enum look_due due,
 	if (known)
 		look_describe_ago(success->end_ms, look->now_ms, ago,
 		    sizeof(ago));
-	moment_describe_age(look->expect_ms, every, sizeof(every));
+	duration_describe_age(look->expect_ms, every, sizeof(every));
 	text = mem_printf("%s%s%s%s%s%s%s%s%s%s%s",
 	    known ? "last success " : "no success is known", ago,
 	    known ? " on " : "", known ? success->who.host : "",

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/exitcode.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "lock/request.h"
 #include "redis/reply.h"

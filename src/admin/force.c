@@ -9,7 +9,6 @@
 #include "admin/search.h"
 #include "base/escape.h"
 #include "base/exitcode.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "lock/record.h"
 #include "lock/request.h"
@@ -158,27 +157,31 @@ force_release(struct client *client)
 
 struct resume {
 	struct search search;
-	bool any; /* was resumed */
+	bool any;	 /* was resumed */
+	bool has_failed; /* nothing more is resumed */
 };
 
 /* A pause may have ended since it was found: another holder is left alone. What
- * has failed, the search reports. */
+ * has failed, the search reports; also a look before this one. */
 static void
 on_resume_lock(void *arg, const struct look *look)
 {
 	struct resume *resume = arg;
 	struct client *client = resume->search.client;
+	enum ending_reason failure = client->failure;
+	char error[sizeof(client->error)];
 	int64_t freed;
 
-	if (look->listed == 0 || look->holders[0].who.state != HOLDER_PAUSED)
+	if (look->listed == 0 || look->holders[0].who.state != HOLDER_PAUSED ||
+	    resume->has_failed)
 		return;
-	if (client->failure != ENDING_NONE &&
-	    client->failure != ENDING_NOT_A_LOCK)
-		return;
+	memcpy(error, client->error, sizeof(error));
 	freed = force_holders(client, look, NULL);
+	resume->has_failed = freed == -1;
 	if (freed == -1)
 		return;
-	client_forget_failure(client); /* to notify a waiter */
+	client->failure = failure;
+	memcpy(client->error, error, sizeof(error));
 	if (freed == 0)
 		return;
 	resume->any = true;

@@ -15,11 +15,11 @@
 #include "admin/look.h"
 #include "admin/search.h"
 #include "base/descriptors.h"
+#include "base/duration.h"
 #include "base/escape.h"
 #include "base/exitcode.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/moment.h"
 #include "base/table.h"
 #include "job/signals.h"
 
@@ -300,7 +300,7 @@ draw(const struct view *view)
 		snprintf(count, sizeof(count), "%zu held, %zu waiting%s ",
 		    list->count, list->waiting,
 		    list->count + (rows > 1) < rows ? "" : ", not all shown");
-	moment_describe_time(view->known_at - clock_now(), at, sizeof(at));
+	duration_describe_time(view->known_at - clock_now(), at, sizeof(at));
 	snprintf(head, sizeof(head), "%s %s  %s", count, at,
 	    *why != '\0' ? why : list->place);
 	draw_line(row++, head, columns);

@@ -4,16 +4,16 @@
 #include <string.h>
 
 #include "admin/look.h"
+#include "base/duration.h"
 #include "base/escape.h"
 #include "base/mem.h"
-#include "base/moment.h"
 
 static void
 put_age(struct row *row, const char *title, int64_t ms)
 {
 	char age[32];
 
-	moment_describe_age(ms, age, sizeof(age));
+	duration_describe_age(ms, age, sizeof(age));
 	row_words(row, title, "%s", age);
 }
 
@@ -318,7 +318,7 @@ lock_row_print_act(struct client *client, const char *word, const char *key,
 		putchar('\n');
 	} else if (is && !client->opts->quiet) {
 		escape_quote(name, quoted, sizeof(quoted));
-		moment_describe_time(left_ms, end, sizeof(end));
+		duration_describe_time(left_ms, end, sizeof(end));
 		printf("%s: %s%s%s\n", quoted, word,
 		    left_ms >= 0 ? " until " : "", left_ms >= 0 ? end : "");
 	}

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/duration.h"
 #include "base/escape.h"
 #include "base/exitcode.h"
-#include "base/moment.h"
 #include "base/template.h"
 #include "lock/limit.h"
 #include "sink/holder_text.h"
@@ -41,7 +41,7 @@ look_describe_time(int64_t at_ms, int64_t now_ms, char *text, size_t size)
 {
 	size_t length;
 
-	moment_describe_time(at_ms - now_ms, text, size);
+	duration_describe_time(at_ms - now_ms, text, size);
 	length = strlen(text);
 	if (look_is_ahead(at_ms, now_ms))
 		snprintf(text + length, size - length, " (future)");
@@ -53,7 +53,7 @@ look_describe_ago(int64_t at_ms, int64_t now_ms, char *text, size_t size)
 	bool ahead = look_is_ahead(at_ms, now_ms);
 	char age[32];
 
-	moment_describe_age(ahead ? at_ms - now_ms : now_ms - at_ms, age,
+	duration_describe_age(ahead ? at_ms - now_ms : now_ms - at_ms, age,
 	    sizeof(age));
 	snprintf(text, size, "%s %s", age, ahead ? "in the future" : "ago");
 }
@@ -148,7 +148,7 @@ look_describe_left(int64_t left_ms, char *text, size_t size)
 		snprintf(text, size, "%" PRId64 ".%ds", left_ms / 1000,
 		    (int)(left_ms % 1000 / 100));
 	else
-		moment_describe_age(left_ms, text, size);
+		duration_describe_age(left_ms, text, size);
 }
 
 void
@@ -276,11 +276,12 @@ word_of(void *arg, const char *word, bool *many)
 	if (strcmp(word, "label") == 0 && *who->label != '\0')
 		escape_quote(who->label, room, LABEL_SIZE);
 	else if (strcmp(word, "at") == 0)
-		moment_describe_time(note->at_ms - now_ms, room, WORD_SIZE);
+		duration_describe_time(note->at_ms - now_ms, room, WORD_SIZE);
 	else if (strcmp(word, "since") == 0 && note->by_at_ms == 0)
 		return "?";
 	else if (strcmp(word, "since") == 0)
-		moment_describe_time(note->by_at_ms - now_ms, room, WORD_SIZE);
+		duration_describe_time(note->by_at_ms - now_ms, room,
+		    WORD_SIZE);
 	else if (strcmp(word, "whom") == 0 && by->state == HOLDER_UNSEEN)
 		return "the holder";
 	else if (strcmp(word, "who") == 0)

@@ -1,7 +1,6 @@
 #include "admin/search.h"
 
 #include <fnmatch.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -121,7 +120,6 @@ has_slot_moved(struct search_item *item, const struct question *question)
 	return true;
 }
 
-/* A key that has changed its type meanwhile is not a lock any more. */
 static bool
 look_at_all(struct search_item *items, size_t count)
 {
@@ -143,7 +141,10 @@ look_at_all(struct search_item *items, size_t count)
 	}
 	enquiry_ask(&client->enquiry, questions, count);
 	for (size_t i = 0; i < count; i++) {
-		if (!has_slot_moved(&items[i], &questions[i]))
+		/* A key that has changed its type meanwhile is not a lock any
+		 * more. */
+		if (questions[i].verdict != VERDICT_WRONGTYPE &&
+		    !has_slot_moved(&items[i], &questions[i]))
 			client_take(client, &questions[i], read_found_look,
 			    &items[i]);
 		request_fini(&items[i].request);
@@ -151,8 +152,7 @@ look_at_all(struct search_item *items, size_t count)
 		free(items[i].key);
 	}
 	enquiry_forget(questions, count);
-	return client->failure == ENDING_NONE ||
-	       client->failure == ENDING_NOT_A_LOCK;
+	return client->failure == ENDING_NONE;
 }
 
 char *

@@ -11,7 +11,8 @@ enum { SEARCH_SEEN = 4096 };
 struct search {
 	struct client *client;
 	/* A lock was found that is held; with --all one that is known. May ask
-	 * the server, as long as the client has not failed. */
+	 * the server. A failure that the client has after the call ends the
+	 * search; one that it had before is to stay. */
 	void (*on_lock)(void *arg, const struct look *look);
 	/* All locks of a page were found. The exit code: any but EXITCODE_OK
 	 * ends the search. NULL: nothing is to be done. */

@@ -8,10 +8,10 @@
 
 #include "admin/lock_row.h"
 #include "admin/look.h"
+#include "base/duration.h"
 #include "base/escape.h"
 #include "base/exitcode.h"
 #include "base/mem.h"
-#include "base/moment.h"
 #include "sink/holder_text.h"
 
 /* The last runs; of those of --status only the last is shown, but others say
@@ -46,7 +46,7 @@ print_queue(const struct look *look)
 		char place[32], age[32];
 
 		snprintf(place, sizeof(place), "%6zu.", i + 1);
-		moment_describe_age(waiter->waiting_ms, age, sizeof(age));
+		duration_describe_age(waiter->waiting_ms, age, sizeof(age));
 		print_line(place, "%s (pid %s) for %s", waiter->host,
 		    waiter->pid, age);
 	}
@@ -121,7 +121,7 @@ print_last_run(const struct look *look)
 		return;
 	}
 	look_describe_time(run->end_ms, look->now_ms, end, sizeof(end));
-	moment_describe_age(run->end_ms - run->start_ms, took, sizeof(took));
+	duration_describe_age(run->end_ms - run->start_ms, took, sizeof(took));
 	if (run->status != -1)
 		snprintf(status, sizeof(status), ", status %d%s%s", run->status,
 		    is_usual ? "" : ", ", is_usual ? "" : run->reason);
@@ -141,7 +141,7 @@ print_expected(const struct look *look)
 
 	if (success->end_ms > 0 &&
 	    (look->run_count == 0 || look->runs[0].end_ms != success->end_ms)) {
-		moment_describe_time(success->end_ms - look->now_ms, end,
+		duration_describe_time(success->end_ms - look->now_ms, end,
 		    sizeof(end));
 		look_describe_ago(success->end_ms, look->now_ms, ago,
 		    sizeof(ago));
@@ -150,8 +150,8 @@ print_expected(const struct look *look)
 	}
 	if (look->expect_ms == 0)
 		return;
-	moment_describe_age(look->expect_ms, every, sizeof(every));
-	moment_describe_age(overdue_ms, late, sizeof(late));
+	duration_describe_age(look->expect_ms, every, sizeof(every));
+	duration_describe_age(overdue_ms, late, sizeof(late));
 	if (due == LOOK_DUE_OVERDUE)
 		print_line("expected:", "a success every %s, overdue for %s",
 		    every, late);

@@ -1,7 +1,8 @@
-/* Durations as people write them. */
+/* Durations as people write them; and times and ages, for people. */
 #ifndef DURATION_H
 #define DURATION_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* The longest duration: ten years; and any longer one. */
@@ -18,5 +19,11 @@ int duration_parse(const char *text, int64_t *ms);
 /* The inverse, in the largest unit of which it is a whole number: "90s". To be
  * freed. */
 char *duration_text(int64_t ms);
+
+/* The wall clock's time in so many ms, or before: "12:03:11". */
+void duration_describe_time(int64_t ms_from_now, char *text, size_t size);
+
+/* "42s", "3m12s", "1h02m", "2d05h"; what is below zero counts as zero. */
+void duration_describe_age(int64_t ms, char *text, size_t size);
 
 #endif

@@ -13,7 +13,6 @@
 
 #include "base/descriptors.h"
 #include "base/escape.h"
-#include "base/tty.h"
 
 #define DEFAULT_COLUMNS 80
 
@@ -125,10 +124,23 @@ log_progress_end(void)
 	in_progress = false;
 }
 
+const char *
+log_find_obstacle(int fd)
+{
+	const char *type = getenv("TERM");
+
+	if (!isatty(fd))
+		return fd == STDOUT_FILENO ? "stdout is no terminal"
+					   : "stderr is no terminal";
+	if (type == NULL || *type == '\0')
+		return "TERM is not set";
+	return strcmp(type, "dumb") == 0 ? "TERM is dumb" : NULL;
+}
+
 void
 log_erase_others(void)
 {
-	erases_others = tty_find_obstacle(STDERR_FILENO) == NULL;
+	erases_others = log_find_obstacle(STDERR_FILENO) == NULL;
 }
 
 void

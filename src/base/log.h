@@ -26,6 +26,11 @@ size_t log_columns(void);
 void log_progress(const char *text, size_t columns);
 void log_progress_end(void);
 
+/* Whether fd, stdout or stderr, is a terminal that obeys control sequences
+ * (moves its cursor, erases, shows colours): NULL, or why not. Which process
+ * has it is a question of job control: see job/terminal. */
+const char *log_find_obstacle(int fd);
+
 /* Another process may show such a line on this terminal: each message erases
  * it. */
 void log_erase_others(void);

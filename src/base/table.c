@@ -28,9 +28,10 @@ print_row(const struct table *table, char *const *cells)
 void
 table_init(struct table *table, const char *titles)
 {
-	char *rest = table->titles;
+	char *rest;
 
 	*table = (struct table){.out = stdout};
+	rest = table->titles;
 	snprintf(table->titles, sizeof(table->titles), "%s", titles);
 	while (rest != NULL && table->columns < TABLE_COLUMNS)
 		table->title[table->columns++] = strsep(&rest, " ");

@@ -82,15 +82,16 @@ check_server_end(struct visit *visit)
 	const struct clock *clock = &visit->clock;
 	int64_t ttl_ms = visit->enquiry.opts->lock.ttl_ms;
 	char **facts = &visit->facts;
-	int64_t longest_us, ahead_us;
+	int64_t median_us, longest_us, ahead_us;
 
 	probe(visit, true);
 	if (visit->is_over)
 		return;
+	median_us = clock->took_us[clock->count / 2];
 	longest_us = clock->took_us[clock->count - 1];
 	rows_put(facts, "trips:%zu\nmedian:%.2f\nlongest:%.2f\nttl:%g\n",
-	    clock->count, (double)clock->took_us[clock->count / 2] / 1000,
-	    (double)longest_us / 1000, (double)ttl_ms / 1000);
+	    clock->count, (double)median_us / 1000, (double)longest_us / 1000,
+	    (double)ttl_ms / 1000);
 	/* Each of several servers has so long for its vote. A single server may
 	 * take longer, but then few tries to renew fit into the ttl. */
 	rows_put_flag(facts, "slow",

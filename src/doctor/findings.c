@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "base/escape.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/row.h"
-#include "base/tty.h"
 
 enum { SEVERITY_WIDTH = 9, CHECK_WIDTH = 18 };
 
@@ -89,7 +89,7 @@ void
 findings_print_new(struct findings *findings)
 {
 	const char *refused = getenv("NO_COLOR"), *subject = NULL;
-	bool colour = tty_find_obstacle(STDOUT_FILENO) == NULL &&
+	bool colour = log_find_obstacle(STDOUT_FILENO) == NULL &&
 		      (refused == NULL || *refused == '\0');
 
 	for (; findings->printed < findings->count && !findings->is_json;

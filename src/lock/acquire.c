@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/duration.h"
 #include "base/escape.h"
-#include "base/moment.h"
 #include "lock/contact.h"
 #include "redis/reply.h"
 #include "redis/way.h"
@@ -216,8 +216,8 @@ describe_success(struct lock *lock, const struct answer *answer)
 	const char *once_id = answer->by_id ? lock->config->once_id : NULL;
 	char at[32], age[32], id[4 * LIMIT_LABEL + 4];
 
-	moment_describe_time(-answer->ago_ms, at, sizeof(at));
-	moment_describe_age(answer->ago_ms, age, sizeof(age));
+	duration_describe_time(-answer->ago_ms, at, sizeof(at));
+	duration_describe_age(answer->ago_ms, age, sizeof(age));
 	escape_quote(once_id != NULL ? once_id : "", id, sizeof(id));
 	snprintf(lock->why.text, sizeof(lock->why.text),
 	    "last succeeded%s%s on %.255s at %s, %s ago",
@@ -344,12 +344,13 @@ acquire_shut_out(struct lock *lock, const struct lock_news *news)
 }
 
 /* Other keys than the lock's own may be to blame, or commands that only they
- * need: then it is tried without. */
+ * need: then it is tried without. What is in the queue already counts as dead
+ * there soon. */
 void
 acquire_fall_back(struct lock *lock, const struct lock_news *news)
 {
 	note_error(lock, news);
-	contact_leave_queue(lock);
+	lock->queue.position = -1;
 	lock->claim.tier = CLAIM_PLAIN;
 	contact_lose_queue(lock);
 }

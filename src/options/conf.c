@@ -105,22 +105,6 @@ conf_is_readable(const struct conf *conf)
 
 /* --- the file --------------------------------------------------------- */
 
-/* At most so many bytes. A pipe gives them in parts. */
-static int
-read_text(struct conf *conf, int fd, size_t size)
-{
-	ssize_t part;
-
-	conf->text = mem_alloc(size + 1);
-	do {
-		part = read(fd, conf->text + conf->length, size - conf->length);
-		if (part < 0)
-			return -1;
-		conf->length += (size_t)part;
-	} while (part > 0 && conf->length < size);
-	return 0;
-}
-
 static const char *
 find_mistake(const struct conf *conf, bool optional)
 {
@@ -150,6 +134,7 @@ read_conf(struct conf *conf, int fd, bool optional)
 	const struct stat *status = &conf->status;
 	size_t size = FILE_SIZE_MAX + 1;
 	const char *reason;
+	ssize_t part;
 
 	if (fstat(fd, &conf->status) == -1)
 		return strerror(errno);
@@ -164,8 +149,13 @@ read_conf(struct conf *conf, int fd, bool optional)
 		return reason;
 	if (S_ISREG(status->st_mode))
 		size = (size_t)status->st_size;
-	if (read_text(conf, fd, size) == -1)
-		return strerror(errno);
+	conf->text = mem_alloc(size + 1);
+	do { /* a pipe gives it in parts */
+		part = read(fd, conf->text + conf->length, size - conf->length);
+		if (part < 0)
+			return strerror(errno);
+		conf->length += (size_t)part;
+	} while (part > 0 && conf->length < size);
 	if (S_ISREG(status->st_mode) && conf->length < size)
 		return "changed while it was read";
 	/* A nested run finds it read by the outer one; or what was to fill it

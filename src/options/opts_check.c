@@ -9,8 +9,8 @@
 #include "base/clock.h"
 #include "base/escape.h"
 #include "base/exitcode.h"
+#include "base/log.h"
 #include "base/mem.h"
-#include "base/tty.h"
 #include "lock/kind.h"
 #include "lock/limit.h"
 #include "lock/votes.h"
@@ -542,7 +542,7 @@ check_terminal(struct settings *settings)
 {
 	const struct opts *opts = settings->opts;
 	const char *obstacle =
-	    opts->watch_ms > 0 ? tty_find_obstacle(STDOUT_FILENO) : NULL;
+	    opts->watch_ms > 0 ? log_find_obstacle(STDOUT_FILENO) : NULL;
 
 	if (obstacle != NULL)
 		settings_fail(settings, OPT_LIST,

@@ -111,7 +111,7 @@ find_meant(const char *text, bool may_be_variable)
 }
 
 static const char *
-find_mistake(const struct opts_hook *hook)
+find_mistyped(const struct opts_hook *hook)
 {
 	const char *text = hook->text, *meant;
 	size_t length = words_length(text);
@@ -183,7 +183,7 @@ opts_hook_add(struct opts *opts, const char *text, int line, bool only_one)
 		}
 		if (hook.command == hook.text + hook.length)
 			return "a hook without a command";
-		reason = find_mistake(&hook);
+		reason = find_mistyped(&hook);
 		if (reason != NULL)
 			return reason;
 		if (opts->hook_count == OPTS_HOOKS_MAX)

@@ -107,19 +107,18 @@ print_origin(FILE *out, const struct settings *settings, enum option_id id)
 	const struct place *place = &setting->place;
 	char *file, *name;
 
-	if (place->file != NULL) {
-		file = escape_text(place->file, ESCAPE_TEXT);
-		name = escape_text(place->section_name, ESCAPE_TEXT);
-		fprintf(out, "%s:%d", file, place->line);
-		if (setting->origin != ORIGIN_GENERAL)
-			fprintf(out, " [%s %s]",
-			    setting->origin == ORIGIN_LOCK ? "lock" : "profile",
-			    name);
-		free(file);
-		free(name);
-	} else {
+	if (place->file == NULL) {
 		fputs(origin_name(settings, id), out);
+		return;
 	}
+	file = escape_text(place->file, ESCAPE_TEXT);
+	name = escape_text(place->section_name, ESCAPE_TEXT);
+	fprintf(out, "%s:%d", file, place->line);
+	if (setting->origin != ORIGIN_GENERAL)
+		fprintf(out, " [%s %s]",
+		    setting->origin == ORIGIN_LOCK ? "lock" : "profile", name);
+	free(file);
+	free(name);
 }
 
 /* A comment if it would not be read back. */

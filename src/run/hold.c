@@ -23,7 +23,6 @@ static void
 begin_print(struct run *run)
 {
 	run_enter(run, RUN_PRINT);
-	run->until = run->set.valid_until;
 	events_emit(run->events,
 	    &(struct event){.type = EVENT_HELD, .ms = run->opts->lock.hold_ms});
 	run->output.fd = (struct loop_fd){.fd = STDOUT_FILENO,
@@ -94,6 +93,7 @@ hold_step_print(struct run *run)
 	ssize_t wrote = 0;
 	int length;
 
+	run->until = run->set.valid_until; /* it is renewed meanwhile */
 	if (must_release(run) || !output->writable)
 		return;
 	output->writable = false;

@@ -258,8 +258,7 @@ run_on_job_over(struct run *run)
 		run_release(run);
 	} else {
 		run_enter(run, RUN_CONFIRM);
-		run->until =
-		    clock_min(clock_now() + CONFIRM_MS, run->set.valid_until);
+		run->until = clock_now() + CONFIRM_MS;
 		set_confirm(&run->set);
 		guard_dismiss(&run->guard);
 	}
@@ -282,12 +281,13 @@ static void
 run_step_confirm(struct run *run)
 {
 	const struct set *set = &run->set;
+	int64_t until = clock_min(run->until, set->valid_until);
 
 	if (set->state == LOCK_LOST)
 		run_add_lock_ending(run, ENDING_TAKEN, EVENT_THEN_NOTHING);
 	if (set->state == LOCK_LOST || set->confirmed) {
 		run_release(run);
-	} else if (run->loop->now >= run->until || is_hurried(run)) {
+	} else if (run->loop->now >= until || is_hurried(run)) {
 		run->cover = COVER_UNPROVEN;
 		if (run->facts->status == 0)
 			events_emit(run->events,
@@ -295,6 +295,8 @@ run_step_confirm(struct run *run)
 				.name = set->about->config->name,
 				.why = set->error});
 		run_release(run);
+	} else {
+		run_wake_at(run, until);
 	}
 }
 

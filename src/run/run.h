@@ -142,7 +142,7 @@ struct run {
 	bool replaced; /* the job was stopped for a --replace */
 	struct output output;
 	struct observer observer;
-	struct loop_timer timer; /* ends a turn of the loop at wake_at */
+	struct loop_timer timer; /* ends a turn of the loop at until, or at */
 	int64_t wake_at;	 /* CLOCK_NEVER before each step */
 };
 

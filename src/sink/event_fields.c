@@ -3,8 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/duration.h"
 #include "base/escape.h"
-#include "base/moment.h"
 #include "base/num.h"
 #include "sink/holder_text.h"
 
@@ -239,9 +239,9 @@ describe_number(const struct event_fields *fields, enum form form,
 		snprintf(room, ROOM, "%" PRId64 ".%" PRId64 "s",
 		    number / SECOND_MS, number % SECOND_MS / TENTH_MS);
 	else if (form == FORM_DURATION || form == FORM_AGE)
-		moment_describe_age(number, room, ROOM);
+		duration_describe_age(number, room, ROOM);
 	else if (form == FORM_UNTIL)
-		moment_describe_time(number, room, ROOM);
+		duration_describe_time(number, room, ROOM);
 	else if (form == FORM_STATUS && fields->signal > 0)
 		snprintf(room, ROOM, "status %" PRId64 " (signal %" PRId64 ")",
 		    number, fields->signal);

@@ -120,9 +120,8 @@ log_file_open(struct log_file *file, const char *path)
 	return NULL;
 }
 
-/* To be called before log_file_append. If another file is at the path, or none,
- * that one is opened; if this fails, it is reported once, and the former one is
- * used.
+/* If another file is at the path, or none, that one is opened; if this fails,
+ * it is reported once, and the former one is used.
  *
  * logrotate(8) renames it, and may make a new one or leave that to us. What
  * cannot be looked at is taken for the same file. What /proc has of a process
@@ -154,46 +153,35 @@ log_file_follow(struct log_file *file)
 	}
 }
 
-/* Appends the line, which ends with a newline. NULL, or the reason why the line
- * is lost.
- *
- * A pipe or a terminal may block, and a pipe without a reader would raise
+/* A pipe or a terminal may block, and a pipe without a reader would raise
  * SIGPIPE. */
-static const char *
-log_file_append(struct log_file *file, const char *line, size_t length)
-{
-	struct pollfd out = {.fd = file->fd, .events = POLLOUT};
-	struct iovec parts[] = {{(void *)(uintptr_t) "\n", 0},
-	    {(void *)(uintptr_t)line, length}};
-	ssize_t wrote;
-
-	if (file->is_ours &&
-	    (descriptors_poll(&out, 1, 0) != 1 || out.revents != POLLOUT))
-		return "it is full";
-	/* The end of the line that was cut. */
-	parts[0].iov_len = file->torn ? 1 : 0;
-	wrote = descriptors_write(file->fd, parts, 2);
-	if (wrote == -1)
-		return strerror(errno);
-	if (wrote == (ssize_t)(parts[0].iov_len + length)) {
-		file->torn = false;
-		return NULL;
-	}
-	if (wrote > 0)
-		file->torn = wrote > (ssize_t)parts[0].iov_len;
-	return "it is full";
-}
-
 static void
 write_line(void *arg, const void *line, size_t length)
 {
 	struct event_log *state = arg;
-	const char *why;
+	struct log_file *file = &state->file;
+	/* The end of the line that was cut. */
+	struct iovec parts[] = {{(void *)(uintptr_t) "\n", 0},
+	    {(void *)(uintptr_t)line, length}};
+	struct pollfd out = {.events = POLLOUT};
+	ssize_t wrote;
 
-	log_file_follow(&state->file);
-	why = log_file_append(&state->file, line, length);
-	if (why != NULL)
-		event_log_drop(state, why);
+	log_file_follow(file);
+	out.fd = file->fd;
+	if (file->is_ours &&
+	    (descriptors_poll(&out, 1, 0) != 1 || out.revents != POLLOUT)) {
+		event_log_drop(state, "it is full");
+		return;
+	}
+	parts[0].iov_len = file->torn ? 1 : 0;
+	wrote = descriptors_write(file->fd, parts, 2);
+	if (wrote == (ssize_t)(parts[0].iov_len + length)) {
+		file->torn = false;
+		return;
+	}
+	if (wrote > 0)
+		file->torn = wrote > (ssize_t)parts[0].iov_len;
+	event_log_drop(state, wrote == -1 ? strerror(errno) : "it is full");
 }
 
 /* A line from before the guard was forked waits for the next one. */

@@ -12,7 +12,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/template.h"
-#include "base/tty.h"
 #include "job/terminal.h"
 #include "sink/event_fields.h"
 #include "sink/reminder.h"
@@ -91,7 +90,7 @@ may_draw(const struct event_text *state, bool now)
 	if (state->opts->quiet || when == OPTS_PROGRESS_NEVER)
 		return false;
 	return when == OPTS_PROGRESS_ALWAYS ||
-	       (tty_find_obstacle(STDERR_FILENO) == NULL &&
+	       (log_find_obstacle(STDERR_FILENO) == NULL &&
 		   (!now || terminal_is_foreground(STDERR_FILENO)));
 }
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/duration.h"
 #include "base/escape.h"
-#include "base/moment.h"
 
 enum { SECOND_MS = 1000 };
 
@@ -42,8 +42,8 @@ describe_times(const struct holder *holder, struct holder_text *words)
 	char age[32], start[32], end[32];
 
 	if (is_known) {
-		moment_describe_age(-start_ms, age, sizeof(age));
-		moment_describe_time(start_ms, start, sizeof(start));
+		duration_describe_age(-start_ms, age, sizeof(age));
+		duration_describe_time(start_ms, start, sizeof(start));
 		snprintf(words->since, sizeof(words->since),
 		    " since %s, %s ago", start, age);
 		snprintf(words->brief_since, sizeof(words->brief_since),
@@ -51,7 +51,7 @@ describe_times(const struct holder *holder, struct holder_text *words)
 	}
 	if (!holder_has_end(holder) || holder->left_ms == -1)
 		return;
-	moment_describe_time(reported_ms + holder->left_ms, end, sizeof(end));
+	duration_describe_time(reported_ms + holder->left_ms, end, sizeof(end));
 	snprintf(words->since, sizeof(words->since), "%s%s, until %s",
 	    is_known ? " since " : "", is_known ? start : "", end);
 	snprintf(words->brief_since, sizeof(words->brief_since), " until %s",
@@ -134,7 +134,7 @@ describe_how(const struct holder *holder, struct holder_text *words)
 	/* Of a lock that is kept: as of now, and never nothing. */
 	if (left_ms < 1)
 		left_ms = 1;
-	moment_describe_age(left_ms + SECOND_MS - 1, left, sizeof(left));
+	duration_describe_age(left_ms + SECOND_MS - 1, left, sizeof(left));
 	if (kept && holder->count < 2) {
 		snprintf(words->how, sizeof(words->how),
 		    "is kept for %s; it was held %sby ", left, kind);

@@ -112,12 +112,6 @@ write_round(void *arg)
 /* --- events ----------------------------------------------------------- */
 
 static void
-end_run(struct metrics_sink *sink)
-{
-	sink->run = (struct metrics_run){.holds = false};
-}
-
-static void
 count_end(const struct metrics_sink *sink, struct metrics *changes,
     const struct event *event)
 {
@@ -197,6 +191,7 @@ metrics_on_event(void *arg, const struct event *event)
 {
 	struct metrics_sink *sink = arg;
 	const struct opts *opts = sink->opts;
+	const struct metrics_run none = {.since_ms = 0};
 	size_t kept = 0; /* locks that are not lost */
 
 	if (event->type == EVENT_RENEWED &&
@@ -226,7 +221,7 @@ metrics_on_event(void *arg, const struct event *event)
 		    !sink->run.holds)
 			break;
 		if (kept == 0)
-			end_run(sink);
+			sink->run = none;
 		write_round(sink);
 		break;
 	case EVENT_UNLOCKED:
@@ -234,10 +229,10 @@ metrics_on_event(void *arg, const struct event *event)
 	case EVENT_KEPT:
 	case EVENT_LEFT:
 	case EVENT_UNCONFIRMED:
-		end_run(sink);
+		sink->run = none;
 		break;
 	case EVENT_ENDED:
-		end_run(sink);
+		sink->run = none;
 		write_round(sink);
 		break;
 	default:

@@ -147,21 +147,6 @@ put_label_escape(char *end, char kind, unsigned char byte)
 	return end + sprintf(end, REPLACEMENT "%02x", byte);
 }
 
-static char *
-put_plain(char *end, const char *out, size_t length)
-{
-	if (length == strlen(REPLACEMENT) &&
-	    memcmp(out, REPLACEMENT, length) == 0) {
-		for (size_t i = 0; i < length; i++)
-			end = put_label_escape(end, 'x', (unsigned char)out[i]);
-		return end;
-	}
-	if (*out == '"' || *out == '\\')
-		*end++ = '\\';
-	memcpy(end, out, length);
-	return end + length;
-}
-
 char *
 metrics_text_label(const char *key)
 {
@@ -174,10 +159,19 @@ metrics_text_label(const char *key)
 		char out[ESCAPE_SIZE];
 		size_t length = escape_next(&key, ESCAPE_TEXT, out);
 
-		if (*out == '\\' && length > 1)
+		if (*out == '\\' && length > 1) {
 			end = put_label_escape(end, out[1], byte);
-		else
-			end = put_plain(end, out, length);
+		} else if (length == strlen(REPLACEMENT) &&
+			   memcmp(out, REPLACEMENT, length) == 0) {
+			for (size_t i = 0; i < length; i++)
+				end = put_label_escape(end, 'x',
+				    (unsigned char)out[i]);
+		} else {
+			if (*out == '"' || *out == '\\')
+				*end++ = '\\';
+			memcpy(end, out, length);
+			end += length;
+		}
 	}
 	return label;
 }

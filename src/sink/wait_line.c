@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/duration.h"
 #include "base/escape.h"
 #include "base/log.h"
-#include "base/moment.h"
 #include "sink/holder_text.h"
 
 enum { NAME_SIZE = 4096, SECOND_MS = 1000 };
@@ -63,9 +63,9 @@ describe_parts(const struct event *event, struct parts *parts)
 	if (holder_is_known(event->holder) && !holder_has_end(event->holder))
 		snprintf(parts->pid, sizeof(parts->pid), " (pid %s)",
 		    event->holder->pid);
-	moment_describe_age(event->ms, age, sizeof(age));
+	duration_describe_age(event->ms, age, sizeof(age));
 	snprintf(parts->waited, sizeof(parts->waited), "waiting %s", age);
-	moment_describe_age(event->left_ms + SECOND_MS - 1, age, sizeof(age));
+	duration_describe_age(event->left_ms + SECOND_MS - 1, age, sizeof(age));
 	if (event->left_ms >= 0)
 		snprintf(parts->left, sizeof(parts->left), "%s left", age);
 	if (position < 1)

@@ -177,7 +177,7 @@ fill() {
 	[[ ${stderr_lines[1]} == *' 6 lines of the log were dropped' && ${#stderr_lines[@]} == 2 ]]
 	hold
 	run -75 --separate-stderr bash -c 'ulimit -f 1 && exec "$@"' - \
-		"$RLOCKRUN" -k "$KEY" -w 0.1 --log-to log -- true
+		"$RLOCKRUN" -k "$KEY" -n --log-to log -- true
 	run -0 bash -c 'ulimit -f 1 && exec "$@"' - \
 		"$RLOCKRUN" -k "$KEY" --force-release --yes --log-to log
 	touch "done"

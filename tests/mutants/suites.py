@@ -13,7 +13,7 @@ STOREYS = {
 }
 # Parts of other builds, which are not played here.
 NOT_BUILT = {f"src/redis/{name}.c"
-             for name in ("tls/tls_linked", "tls/tls_static",
+             for name in ("tls/tls_linked", "tls/tls_static", "tls/tls_memory",
                           "names/resolve_getent")}
 
 # What of these survives the unit tests is played by many more histories, or with
@@ -41,7 +41,6 @@ FIRST = {
     "src/base/log.c": ["queue/waiters"],
     "src/base/secret.c": ["job/memory"],
     "src/base/table.c": ["cli/admin"],
-    "src/base/tty.c": ["queue/waiters"],
     "src/redis/ways/cluster.c": ["servers/cluster"],
     "src/redis/ways/slot.c": ["servers/cluster"],
     "src/redis/ways/sentinel.c": ["servers/sentinel"],

@@ -268,3 +268,32 @@ refuses_more() {
 	wait_until is_free
 	[[ ! -s $ERR && ! -s nested.err && -z $(keys_left) ]]
 }
+
+taken_over() {
+	[[ $(node_cli "$SUITE_DIR/c3" role 2>/dev/null) == master* ]] &&
+		[[ $(node_cli "$SUITE_DIR/c1" cluster info) == *cluster_state:ok* ]]
+}
+
+replica_has_all() {
+	[[ $(printf 'ping\nwait 1 5000\n' | node_cli "$PWD/c0" | tail -n 1) == 1 ]]
+}
+
+# bats test_tags=night
+@test "the owner dies while A holds and B waits" {
+	own_cluster 3 1
+	key_on 0
+	hold -t 6
+	A=$PID
+	start "$RLOCKRUN" -t 6 -k "$KEY" sh -c 'echo B >ran'
+	B=$PID
+	wait_until waiting_are 1
+	replica_has_all
+	stop_server "$PWD/c0"
+	wait_until taken_over
+	wait_until eval '(($(node_cli "$PWD/c3" pttl "$KEY") > 5000))'
+	[[ ! -e ran ]]
+	touch "done"
+	exits_with 0 "$A"
+	exits_with 0 "$B"
+	[[ -e ran && -z $(keys_left) ]]
+}

@@ -121,3 +121,18 @@ says() { (($(grep -c "$2" "err.$((MARK + 1))") == $1)); }
 	exits_with 0 "$B"
 	[[ -e next && -z $(keys_left) ]]
 }
+
+# On the server the lease lasts longer than A may count on.
+# bats test_tags=night
+@test "while holding, for longer than the lease: dead before it ends, then the next" {
+	a_holds_b_waits 6
+	cut a
+	cli pexpire "$KEY" 600000
+	exits_with 79 "$A"
+	gone "$(<job)"
+	is_held
+	[[ ! -e next ]]
+	cli del "$KEY"
+	exits_with 0 "$B"
+	heal a
+}

@@ -168,6 +168,24 @@ deny() {
 
 # --- failovers ----------------------------------------------------------------------
 
+@test "the primary is killed while one holds, one waits and one asks" {
+	own_sentinels 1
+	hold
+	start rl touch second
+	wait_until grep -q waiting err.2
+	[[ $(cli wait 1 5000) == 1 ]]
+	stop_server "$PWD/p0"
+	start rl --server-timeout 60 touch third
+	wait_until is_primary p1
+	SUITE_DIR=$PWD/p1
+	wait_until eval '[[ $(cli client list) == *cmd=blpop*cmd=blpop* ]]'
+	is_held
+	[[ ! -e second && ! -e third ]]
+	touch "done"
+	for PID in "${STARTED[@]}"; do exits_with 0 "$PID"; done
+	[[ -e second && -e third && -z $(keys_left) ]]
+}
+
 @test "S13: a failover by hand while one holds and two wait" {
 	own_sentinels 1
 	hold

@@ -1,6 +1,6 @@
 /* The kernel's clocks and timers, and times as people read them. */
 #include "base/clock.h"
-#include "base/moment.h"
+#include "base/duration.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -112,7 +112,7 @@ test_ages(void)
 	char text[32];
 
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		moment_describe_age(rows[i].ms, text, sizeof(text));
+		duration_describe_age(rows[i].ms, text, sizeof(text));
 		is_text(text, rows[i].text, "an age");
 	}
 }
@@ -142,7 +142,7 @@ test_times(void)
 
 		do { /* within one second */
 			before = (time_t)((clock_epoch() + rows[i].ms) / 1000);
-			moment_describe_time(rows[i].ms, text, sizeof(text));
+			duration_describe_time(rows[i].ms, text, sizeof(text));
 			after = (time_t)((clock_epoch() + rows[i].ms) / 1000);
 		} while (before != after);
 		localtime_r(&before, &local);

@@ -4,7 +4,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/moment.h"
+#include "base/duration.h"
 #include "tap.h"
 
 static const char *
@@ -141,7 +141,7 @@ test_hold(void)
 	    "a hold that never ends");
 	strcpy(holder.label, "db migration");
 	holder.left_ms = 7200000;
-	moment_describe_time(7200000, end, sizeof(end));
+	duration_describe_time(7200000, end, sizeof(end));
 	snprintf(wanted, sizeof(wanted), "A (u, \"db migration\"), until %s",
 	    end);
 	holder_text_format(&holder, text, sizeof(text));
@@ -151,7 +151,7 @@ test_hold(void)
 	holder_text_format(&holder, text, sizeof(text));
 	ok(strstr(text, " since ") != NULL && strstr(text, " ago") == NULL,
 	    "since when, but not for how long: %s", text);
-	moment_describe_time(7140000, end, sizeof(end));
+	duration_describe_time(7140000, end, sizeof(end));
 	ok(strcmp(strstr(text, " until ") + 7, end) == 0,
 	    "  until the same time later");
 	holder.state = HOLDER_PAUSED;
@@ -205,7 +205,7 @@ test_time(void)
 
 	do {
 		now = wall_clock_ms();
-		moment_describe_time(-(now % 1000) - 200, text, sizeof(text));
+		duration_describe_time(-(now % 1000) - 200, text, sizeof(text));
 	} while (now % 1000 > 700 || wall_clock_ms() > now + 100);
 	at = (time_t)(now / 1000) - 1;
 	localtime_r(&at, &local);

@@ -5,15 +5,6 @@
 #include "scripted.h"
 
 static const struct scripted_row renewals[] = {
-    ROW("one that nobody has run is sent again at once", "timed facts",
-	"start granted +10500 again renewed",
-	"try<1001 =acquiring =held until@29698 @10500 ZRANGE+<40500 "
-	"renew!<40500 renew!<40500 until@40198 owes-ours answered:1 repeats:1 "
-	"renewed:10500"),
-    ROW("renewed after a third, again and again", "facts",
-	"start granted +10500 renewed +10500 renewed",
-	"try =acquiring =held until@29698 @10500 renew! until@40198 @21000 "
-	"renew! until@50698 owes-ours answered:1 renewed:21000"),
     ROW("a renewal counts from the sending", "told facts",
 	"start granted +10500 +900 renewed +10000",
 	"try =acquiring ok =held until@29698 @10500 renew! @11400 until@40198 "
@@ -25,10 +16,6 @@ static const struct scripted_row renewals[] = {
 	"renew!<40500 @11490 until@40198 @21000 ZRANGE+<51000 renew!<51000 "
 	"@22980 renew-again!<26940 'no answer from S: Connection timed out' "
 	"not-ok @23890 owes-ours patience:3960 round-trip:990 renewed:10500"),
-    ROW("renewed together with others, before it is due", "",
-	"start granted +5000 renew renewed +10500",
-	"try =acquiring =held until@29698 @5000 renew! until@34698 @15500 "
-	"renew!"),
     ROW("not renewed twice at once", "", "start granted +10500 renew",
 	"try =acquiring =held until@29698 @10500 renew!"),
     ROW("a nested run joins again behind each renewal", "nested timed",
@@ -44,10 +31,6 @@ static const struct scripted_row renewals[] = {
 	"try =acquiring ok =held until@29698 @10500 (renew) '' not-ok @10600 "
 	"renew! @10700 ok until@40298 owes-ours answered:1 round-trip:100 "
 	"renewed:10600"),
-    ROW("a short lease is asked for again after a quarter", "short timed",
-	"start granted +600",
-	"try<1001 =acquiring =held until@988 @349 ZRANGE+<1349 renew!<1349 "
-	"@599 renew-again!<849"),
     ROW("the life of what is known begins anew when half of it is over",
 	"timed facts", "start granted stopped1800000 +0",
 	"try<1001 =acquiring =held until@29698 @1800000 PEXPIRE+<1830000 "
@@ -63,10 +46,6 @@ static const struct scripted_row renewals[] = {
 	"start +125 granted +500",
 	"try =acquiring @125 ok =held until@988 @349 renew! @599 renew-again! "
 	"'no answer from S: Connection timed out' not-ok"),
-    ROW("a renewal may come a twentieth earlier or later", "low",
-	"start granted +9500 renewed +9500",
-	"try =acquiring =held until@29698 @9500 renew! until@39198 @19000 "
-	"renew!"),
 };
 
 static const struct scripted_row silence[] = {
@@ -90,11 +69,6 @@ static const struct scripted_row silence[] = {
 	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
 	"@13500 drop-again renew-again! @17500 drop-again renew-again! @25000 "
 	"drop-again renew-again! @28500 until@40198"),
-    ROW("the reply on the second connection counts, which is used from then on",
-	"told facts", "start granted +11500 3:renewed 2:not-ours +10500",
-	"try =acquiring ok =held until@29698 @10500 renew! @11500 renew-again! "
-	"'no answer from S: Connection timed out' not-ok ok until@41198 drop "
-	"@22000 renew-again! owes-ours answered:1 renewed:11500"),
     ROW("while both are out, only a yes or a no counts", "told facts",
 	"start granted +11500 3:-LOADING_x 2:renewed",
 	"try =acquiring ok =held until@29698 @10500 renew! @11500 renew-again! "
@@ -151,15 +125,6 @@ static const struct scripted_row silence[] = {
 	"try<1500^500 =acquiring =held until@29698 @3150 ZRANGE+<4150 "
 	"renew!<4150 @4250 ZRANGE+<6250 renew!<6250 until@33948 owes-ours "
 	"grant:/17/1700/8/7/3@0/0 answered:1 renewed:4250"),
-    ROW("  the next one comes as with one server", "vote facts",
-	"start granted +3150 renewed +10500",
-	"try =acquiring =held until@29698 @3150 renew! until@32848 @13650 "
-	"renew! owes-ours grant:/17/1700/8/7/3@0/0 answered:1 renewed:3150"),
-    ROW("  after its lease, as seldom as if it were renewed", "short vote",
-	"start granted +105 silent +100 silent +200 silent +400 +200 silent "
-	"+999",
-	"try =acquiring =held until@988 @105 renew! @205 renew! @405 renew! "
-	"@805 renew! @1354 renew!"),
     ROW("a vote that is lost is planted, and proves nothing",
 	"vote timed told facts",
 	"start granted +3150 not-ours plant granted +10500 renewed",
@@ -194,12 +159,6 @@ static const struct scripted_row silence[] = {
     ROW("a nested run joins again", "vote nested",
 	"start granted +3150 renewed",
 	"join =acquiring =held until@29698 @3150 renew! join until@32848"),
-    ROW("  at once when its lease is over", "short vote facts",
-	"start granted +105 silent +100 silent +200 silent +400 stopped183 "
-	"silent +0 +999",
-	"try =acquiring =held until@988 @105 renew! @205 renew! @405 renew! "
-	"@805 renew! @1337 renew! @1987 owes-ours grant:/17/1700/8/7/3@0/0 "
-	"backoff:800 patience:10000"),
     ROW("a vote whose server was away", "vote facts",
 	"start granted down +3150 not-ours",
 	"try =acquiring =held until@29698 @3150 renew! =lost "
@@ -238,10 +197,6 @@ static const struct scripted_row silence[] = {
 	"start granted +11500 moved 2:renewed 3:renewed",
 	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
 	"drop until@41198 owes-ours answered:1 renewed:11500"),
-    ROW("WAIT is denied: no renewal counts", "replicas told",
-	"start granted +10500 wait-denied",
-	"try =acquiring ok =held until@29698 @10500 renew! drop 'error from S: "
-	"--wait-replicas needs WAIT: NOPERM' not-ok"),
 };
 
 static const struct scripted_row orders[] = {
@@ -267,10 +222,6 @@ static const struct scripted_row orders[] = {
     ROW("a look that fails is repeated", "replaceable",
 	"start granted +1000 silent +1000 -ERR_x +1000",
 	"try =acquiring =held until@29698 @1000 order @2000 order @3000 order"),
-    ROW("memory is out for a look", "replaceable told facts",
-	"start granted full +1000 +1000",
-	"try =acquiring ok =held until@29698 @1000 (order) '' not-ok @2000 "
-	"order owes-ours asks:1"),
     ROW("an order that comes when the lock is released is none", "replaceable",
 	"start granted +1000 release 2:ordered freed",
 	"try =acquiring =held until@29698 @1000 order release =releasing "
@@ -290,10 +241,6 @@ static const struct scripted_row losses[] = {
 	"start granted +10500 not-ours loss",
 	"try =acquiring =held until@29698 @10500 renew! =lost",
 	"was taken away"),
-    ROW("the key holds something else", "told",
-	"start granted +10500 -WRONGTYPE_x",
-	"try =acquiring ok =held until@29698 @10500 renew! 'its key holds "
-	"something else now' =lost"),
     ROW("a reply after that changes nothing", "",
 	"start granted +10500 not-ours 2:renewed 1:granted",
 	"try =acquiring =held until@29698 @10500 renew! =lost"),
@@ -315,33 +262,11 @@ static const struct scripted_row losses[] = {
 };
 
 static const struct scripted_row errors[] = {
-    ROW("an error that passes", "told facts",
-	"start granted +10500 -LOADING_x +100 renewed",
-	"try =acquiring ok =held until@29698 @10500 renew! 'error from S: "
-	"LOADING x (it is loading its data;' not-ok @10600 renew! ok "
-	"until@40298 owes-ours answered:1 renewed:10600"),
-    ROW("one that stays is no reason to stop", "",
-	"start granted +10500 -OOM_x +100 -OOM_x +200 -OOM_x +400 -OOM_x +800 "
-	"renewed",
-	"try =acquiring =held until@29698 @10500 renew! @10600 renew! @10800 "
-	"renew! @11200 renew! @12000 renew! until@41698"),
-    ROW("no primary: another connection", "",
-	"start granted +10500 -READONLY_x up +100 renewed",
-	"try =acquiring =held until@29698 @10500 renew! drop @10600 renew! "
-	"until@40298"),
-    ROW("what is not permitted any more", "",
-	"start granted +10500 -NOPERM_x +100 renewed",
-	"try =acquiring =held until@29698 @10500 renew! @10600 renew! "
-	"until@40298"),
     ROW("a login that is refused: no proof, another connection", "told",
 	"start granted +10500 refused:renewed up +100 renewed",
 	"try =acquiring ok =held until@29698 @10500 renew! drop 'error from S: "
 	"NOPERM no permission (permit it: s' not-ok @10600 renew! ok "
 	"until@40298"),
-    ROW("a login that is refused, and the key is not there", "facts",
-	"start granted +10500 refused:not-ours up +100 renewed",
-	"try =acquiring =held until@29698 @10500 renew! drop @10600 renew! "
-	"until@40298 owes-ours answered:1 renewed:10600"),
     ROW("no primary on the second connection: neither is used any more", "",
 	"start granted +11500 2:silent 3:-READONLY_x",
 	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "

@@ -1,5 +1,4 @@
 #include "base/log.h"
-#include "base/tty.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -102,9 +101,9 @@ test_terminal(void)
 	log_warnx("a message");
 	is_text(drain(pipe_end), "rlockrun: a message\n",
 	    "no terminal: nothing to erase");
-	is_text(tty_find_obstacle(STDERR_FILENO), "stderr is no terminal",
+	is_text(log_find_obstacle(STDERR_FILENO), "stderr is no terminal",
 	    "a pipe");
-	is_text(tty_find_obstacle(open("/dev/null", O_RDONLY | O_CLOEXEC)),
+	is_text(log_find_obstacle(open("/dev/null", O_RDONLY | O_CLOEXEC)),
 	    "stderr is no terminal", "neither of both");
 	dup2(terminal, STDERR_FILENO);
 	for (size_t i = 0; i < LENGTH(sizes); i++) {
@@ -118,7 +117,7 @@ test_terminal(void)
 			unsetenv("TERM");
 		else
 			setenv("TERM", types[i].type, 1);
-		is_text(tty_find_obstacle(terminal), types[i].obstacle,
+		is_text(log_find_obstacle(terminal), types[i].obstacle,
 		    "what a terminal obeys");
 	}
 	setenv("TERM", "xterm", 1);

@@ -21,10 +21,6 @@ static const struct scripted_row answers[] = {
 	"try =acquiring =held until@988 @105 renew! @205 renew! @405 renew! "
 	"@805 renew! @989 release! =releasing =released:not-held owes-ours "
 	"grant:/17/1700/8/7/3@0/0 patience:10000 kept:989"),
-    ROW("a server that lacks the script gets it", "",
-	"start granted release again again freed",
-	"try =acquiring =held until@29698 release =releasing release! release! "
-	"=released:freed"),
     ROW("left to nested runs", "facts", "start granted release left",
 	"try =acquiring =held until@29698 release =releasing =released:left "
 	"owes-ours answered:1 kept:0"),
@@ -43,11 +39,6 @@ static const struct scripted_row answers[] = {
 	"start granted proven release not-ours",
 	"try =acquiring =held until@29698 release =releasing "
 	"=released:not-held owes-ours answered:1 kept:0"),
-    ROW("too few replicas know of it", "replicas timed facts",
-	"start granted ended0 release few",
-	"try<1201&1/200 =acquiring =held until@29698 release<1201&1/200 "
-	"=releasing =released:freed owes-ours answered:1 unreplicated:1 "
-	"kept:0"),
     ROW("they are not waited for without a job", "replicas timed facts",
 	"start granted release freed",
 	"try<1201&1/200 =acquiring =held until@29698 release<1201 =releasing "
@@ -59,47 +50,20 @@ static const struct scripted_row answers[] = {
 };
 
 static const struct scripted_row silence[] = {
-    ROW("overdue: the script follows as a whole, and at the end",
-	"timed told facts", "start granted release +1000 +9000",
-	"try<1001 =acquiring ok =held until@29698 release<1001 =releasing "
-	"@1000 free<2000 @10000 free<11000 =released:unconfirmed owes-ours "
-	"answered:1 unheard:1"),
-    ROW("beyond the lease if that is shorter than a second",
-	"short timed facts", "start granted release +1000",
-	"try<1001 =acquiring =held until@988 release<1000 =releasing @1000 "
-	"free<2000 =released:unconfirmed owes-ours answered:1 unheard:1"),
     ROW("a connection that is lost: released again; then it may be gone",
 	"told facts", "start granted release silent +100 not-ours",
 	"try =acquiring ok =held until@29698 release =releasing 'no answer "
 	"from S: Connection reset by peer' not-ok @100 release! "
 	"=released:not-held owes-maybe backoff:200 patience:2000 kept:100"),
-    ROW("what is no answer may have freed it", "told",
-	"start granted release nonsense up +100 not-ours",
-	"try =acquiring ok =held until@29698 release =releasing reject drop "
-	"'cannot connect to S' not-ok @100 release! =released:not-held"),
     ROW("not sent: released again, and then it was lost", "told facts",
 	"start granted down release silent up +100 not-ours",
 	"try =acquiring ok =held until@29698 release =releasing 'no answer "
 	"from S: Connection reset by peer' not-ok @100 release "
 	"=released:was-lost owes-ours backoff:200 patience:2000 was-lost:1 "
 	"kept:100"),
-    ROW("replicas get their time, too", "replicas timed facts",
-	"start granted ended0 release +1199 +1",
-	"try<1201&1/200 =acquiring =held until@29698 release<1201&1/200 "
-	"=releasing @1200 free<2200 owes-ours answered:1"),
-    ROW("one that is slow gets more time", "timed facts",
-	"start granted down release silent up +100 +3000",
-	"try<1001 =acquiring =held until@29698 release<1001 =releasing @100 "
-	"release<2101 @2100 free<3100 @3100 owes-ours backoff:200 "
-	"patience:2000"),
     ROW("that of a vote goes as a whole, and is not sent twice", "vote timed",
 	"start granted release +1000",
 	"try<1500^500 =acquiring =held until@29698 release!<1001 =releasing"),
-    ROW("a vote that was planted without a reply: released behind it",
-	"vote timed facts", "start busy plant release freed freed",
-	"try<1500^500 =acquiring =failed:busy try<1000^500 release!<1000 "
-	"=releasing =failed:busy owes-maybe answered:1 holder:3 length:2 "
-	"queued:1 kept:0"),
     ROW("a vote that was planted: released as if it had been granted", "vote",
 	"start busy plant granted release freed",
 	"try =acquiring =failed:busy try =held release! =releasing "
@@ -113,29 +77,15 @@ static const struct scripted_row silence[] = {
 	"free<1400 =released:unconfirmed owes-ours answered:1 unheard:1"),
     ROW("stopped when it is over", "", "start granted release freed stop",
 	"try =acquiring =held until@29698 release =releasing =released:freed"),
-    ROW("which have a millisecond at least", "short replicas timed",
-	"start granted ended0 release +100 silent +899",
-	"try<1201&1/200 =acquiring =held until@988 release<1000&1/200 "
-	"=releasing @200 release!<1000&1/200"),
     ROW("a nested run has nothing to leave without helper keys",
 	"nested timed facts", "start -NOPERM_key granted release +0",
 	"join<1001 =acquiring renew<1001 =held until@29698 =releasing "
 	"=released:left owes-ours grant:17//0/0/7/3@0/0 answered:1 no-queue:1 "
 	"plain:1 queued:1"),
-    ROW("after a renewal that was silent: with more patience", "timed facts",
-	"start granted +10500 silent +100 release",
-	"try<1001 =acquiring =held until@29698 @10500 ZRANGE+<40500 "
-	"renew!<40500 @10600 ZRANGE+<40600 renew!<40600 release<12601 "
-	"=releasing owes-ours patience:2000"),
     ROW("a vote is withdrawn in the middle of one", "vote timed facts",
 	"start granted +3150 stop",
 	"try<1500^500 =acquiring =held until@29698 @3150 ZRANGE+<4150 "
 	"renew!<4150 free+<4150 release!<3450 =releasing owes-maybe "
-	"grant:/17/1700/8/7/3@0/0 answered:1"),
-    ROW("a vote is given up behind it", "vote timed facts",
-	"start granted +3150 behind",
-	"try<1500^500 =acquiring =held until@29698 @3150 ZRANGE+<4150 "
-	"renew!<4150 free<4150 =released:not-held owes-maybe "
 	"grant:/17/1700/8/7/3@0/0 answered:1"),
     ROW("why there is no connection is told", "down told facts",
 	"start +20 silent stop",
@@ -158,17 +108,9 @@ static const struct scripted_row silence[] = {
 	"replicas", "start granted +10500 stop",
 	"try =acquiring =held until@29698 @10500 renew! drop free+ release! "
 	"=releasing"),
-    ROW("  on one that is fresh already", "replicas",
-	"start granted +11700 stop",
-	"try =acquiring =held until@29698 @10500 renew! @11700 renew-again! "
-	"free+ =releasing"),
 };
 
 static const struct scripted_row renewals[] = {
-    ROW("a renewal that is out is not waited for", "timed",
-	"start granted +10500 release 3:freed",
-	"try<1001 =acquiring =held until@29698 @10500 ZRANGE+<40500 "
-	"renew!<40500 release<11501 =releasing =released:freed"),
     ROW("one on two connections is", "timed told",
 	"start granted +11500 release 2:renewed 4:freed",
 	"try<1001 =acquiring ok =held until@29698 @10500 ZRANGE+<40500 "
@@ -192,10 +134,6 @@ static const struct scripted_row renewals[] = {
 	"start granted +11500 release 3:silent 4:freed",
 	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
 	"=releasing drop-again release =released:freed"),
-    ROW("nor is, when the first had failed before", "",
-	"start granted +11500 2:silent release 4:freed",
-	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
-	"drop drop-again release =releasing =released:freed"),
     ROW("a lock that is kept waits for both: one might lengthen it", "",
 	"start granted +11500 keep4000 release 2:renewed 3:renewed 4:kept",
 	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
@@ -215,22 +153,6 @@ static const struct scripted_row renewals[] = {
 };
 
 static const struct scripted_row errors[] = {
-    ROW("an error that passes", "timed told facts",
-	"start granted release -LOADING_x +100 freed",
-	"try<1001 =acquiring ok =held until@29698 release<1001 =releasing "
-	"'error from S: LOADING x (it is loading its data;' @100 release<1101 "
-	"=released:freed owes-ours answered:1 backoff:200 kept:100"),
-    ROW("one that stays until the time is over", "short told facts",
-	"start granted release -LOADING_x +100 -LOADING_x +200 -LOADING_x +400 "
-	"-LOADING_x +300",
-	"try =acquiring ok =held until@988 release =releasing 'error from S: "
-	"LOADING x (it is loading its data;' @100 release @300 release @700 "
-	"release @1000 =released:unconfirmed owes-ours answered:1 "
-	"backoff:1000"),
-    ROW("no primary: another connection", "",
-	"start granted release -READONLY_x up +100 freed",
-	"try =acquiring =held until@29698 release =releasing drop @100 release "
-	"=released:freed"),
     ROW("what is not permitted: freed with the lock's key alone", "told facts",
 	"start granted release -NOPERM_x freed",
 	"try =acquiring ok =held until@29698 release =releasing plain-release "
@@ -246,10 +168,6 @@ static const struct scripted_row errors[] = {
 	"try =acquiring ok =held until@29698 release =releasing plain-release "
 	"'error from S: NOPERM x (permit it: see ACCESS RU' 'error from S: "
 	"NOPERM y (permit it: see ACCESS RU' =released:unconfirmed"),
-    ROW("a lock that is something else now", "",
-	"start granted release -WRONGTYPE_x -WRONGTYPE_x",
-	"try =acquiring =held until@29698 release =releasing plain-release "
-	"=released:unconfirmed"),
     ROW("a record that is refused is reported once more",
 	"history timed told facts",
 	"start granted ended0 release freed,unrecorded freed,unrecorded",
@@ -264,15 +182,6 @@ static const struct scripted_row errors[] = {
 	"TRYAGAIN x' @100 release @300 release @700 release @1000 cost'error "
 	"from S: TRYAGAIN x' =released:unconfirmed owes-ours answered:1 "
 	"backoff:1000 unrecorded:1"),
-    ROW("a login that is refused", "told",
-	"start granted release no:-NOAUTH_x no:-NOAUTH_x",
-	"try =acquiring ok =held until@29698 release =releasing plain-release "
-	"'error from S: NOAUTH x (give a password by --pas' "
-	"=released:unconfirmed"),
-    ROW("a login that is refused for now: another connection", "",
-	"start granted release no:-LOADING_x up +100 freed",
-	"try =acquiring =held until@29698 release =releasing drop @100 release "
-	"=released:freed"),
 };
 
 static const struct scripted_row corrections[] = {
@@ -290,16 +199,6 @@ static const struct scripted_row corrections[] = {
 	"try<1001 =acquiring =held until@29698 release<1001 =releasing "
 	"=released:was-lost late-release<300 =releasing =released:was-lost "
 	"owes-ours answered:1 was-lost:1 kept:0"),
-    ROW("but that is not waited for", "history timed facts",
-	"start granted ended0 release not-ours correct70 +300 silent",
-	"try<1001 =acquiring =held until@29698 release<1001 =releasing "
-	"=released:was-lost late-release<300 =releasing @300 "
-	"=released:was-lost owes-ours was-lost:1 unrecorded:1 kept:0"),
-    ROW("a loss that was noticed is recorded", "history timed facts",
-	"start granted +10500 not-ours ended79 loss renewed",
-	"try<1001 =acquiring =held until@29698 @10500 ZRANGE+<40500 "
-	"renew!<40500 =lost late-release<11500 =releasing =released:was-lost "
-	"answered:1 was-lost:1"),
     ROW("for a second at most", "history timed told facts",
 	"start granted +10500 not-ours ended79 down loss silent +100 silent "
 	"+200 silent +400 silent +300 silent",
@@ -372,12 +271,6 @@ static const struct scripted_row stopped[] = {
 	"try =acquiring =held until@988 @1100 late-release =releasing "
 	"late-release "
 	"=released:not-held"),
-    FAILS("the record is refused", "history short",
-	"start granted stopped1100 ended3 release not-ours -NOPERM_x",
-	"try =acquiring =held until@988 @1100 late-release =releasing "
-	"late-release "
-	"=released:not-held",
-	"unrecorded: error from"),
     ROW("no reply", "history short told facts",
 	"start granted stopped1100 ended3 release +1000",
 	"try =acquiring ok =held until@988 @1100 late-release =releasing @2100 "
@@ -386,10 +279,6 @@ static const struct scripted_row stopped[] = {
     ROW("without a history", "short",
 	"start granted stopped1100 ended0 release not-ours",
 	"try =acquiring =held until@988 @1100 late-release =releasing "
-	"=released:not-held"),
-    ROW("without a job", "history short",
-	"start granted stopped1100 release not-ours",
-	"try =acquiring =held until@988 @1100 release =releasing "
 	"=released:not-held"),
     ROW("at the very end of the lease it is late, and no loss",
 	"history short facts",

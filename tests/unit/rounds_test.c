@@ -396,11 +396,6 @@ static const struct scripted_row rounds[] = {
 	"wake@1300 @1100 wake@1500 @1500 wake@2000 @2000 wake@2800 @2800 "
 	"wake@3300 @3300 wake@4300 @4300 wake@4800 @4800 wake@5000 @5000 "
 	"=failed:unavailable"),
-    ROW("a server is asked who it is once a connection", "wait timed 2 begins",
-	"*:busy 1:down +250",
-	"1.INFO+<2000^500 1.a:try<1500^500 2.INFO+<2000^500 2.a:try<1500^500 "
-	"=acquiring wake@500 wake@250 @250 1.INFO+<2250^750 1.a:try<2750^750 "
-	"2.a:try<1750^750 wake@750"),
     ROW("a server that must not say who it is", "info-denied wait told facts 1",
 	"1:granted 1:freed",
 	"1.a:release! 'refused by S1: cannot be identified by INFO (+info): "
@@ -419,10 +414,6 @@ static const struct scripted_row rounds[] = {
 };
 
 static const struct scripted_row held[] = {
-    ROW("the latest of them shows since when it is had", "facts",
-	"+10 1:granted 2:granted 3:granted +3150",
-	"@10 =held until@29698 @3150 3.a:renew! 2.a:renew! 1.a:renew! @3160 "
-	"about1 since@0"),
     ROW("renewals that are silent", "told facts",
 	"*:granted +3150 1:renewed 2:silent 3:silent",
 	"=held until@29698 ok @3150 3.a:renew! 2.a:renew! 1.a:renew! 'no "
@@ -444,15 +435,6 @@ static const struct scripted_row held[] = {
     ROW("  at once where the server was away", "",
 	"*:granted 3:down +3150 3:not-ours 3:granted 1:renewed",
 	"=held until@29698 @3150 3.a:renew! 2.a:renew! 1.a:renew! 3.a:try"),
-    ROW("  again and again", "",
-	"*:granted 3:down +3150 3:not-ours 3:silent 3:up +100 3:silent +200 "
-	"3:silent +400",
-	"=held until@29698 @3150 3.a:renew! 2.a:renew! 1.a:renew! 3.a:try "
-	"@3250 3.a:try @3450 3.a:try @3850 3.a:try"),
-    ROW("confirmed by one more renewal of each", "told",
-	"*:granted +10 confirm 1:renewed 2:renewed 3:renewed release",
-	"=held until@29698 ok @10 1.a:renew! 2.a:renew! 3.a:renew! until@29708 "
-	"3.a:release! 2.a:release! 1.a:release! =releasing wake@510"),
     ROW("what is denied by one of them is about it", "nested told facts",
 	"1:granted 2:granted 3:uncounted",
 	"=held until@29698 ok about3 since@0 no-grant1 no-grant2 no-grant3"),
@@ -506,10 +488,6 @@ static const struct scripted_row releases[] = {
 	"=held until@29698 ok 3.a:release! 2.a:release! 1.a:release! "
 	"=releasing =released:freed @700 about1 since@0 'too few replicas have "
 	"confirmed the release'"),
-    ROW("what is out is", "",
-	"1:granted 2:granted release 1:freed 2:freed 3:granted 3:freed",
-	"=held until@29698 3.a:release! 2.a:release! 1.a:release! =releasing "
-	"=released:freed"),
     ROW("what is planted no more", "",
 	"*:granted 3:down +3150 3:not-ours 3:silent release 1:freed 2:freed "
 	"+1000",
@@ -519,11 +497,6 @@ static const struct scripted_row releases[] = {
 	"=held until@29698 ok 3.a:release! 2.a:release! 1.a:release! "
 	"=releasing @300 =released:unconfirmed 'no majority of 3 servers: S1 "
 	"has not answered; S2 has not answered; S3 has not answered'"),
-    ROW("a success that is not proven", "history",
-	"*:granted +10 ended0 confirm 1:renewed release 1:not-ours 2:freed "
-	"3:freed",
-	"=held until@29698 @10 1.a:renew! 2.a:renew! 3.a:renew! 3.a:release! "
-	"2.a:release! 1.a:release! =releasing wake@510"),
     ROW("a correction of what most have lost", "history",
 	"*:granted +10 ended0 release 1:not-ours 2:not-ours 3:not-ours "
 	"correct70",
@@ -541,12 +514,6 @@ static const struct scripted_row releases[] = {
 	"*:granted release 1:not-ours 2:freed +500",
 	"=held until@29698 3.a:release! 2.a:release! 1.a:release! =releasing "
 	"@500 =released:freed about2 since@0"),
-    ROW("a record of the grant comes from another server",
-	"history timed facts begins", "1:granted 2:granted ended0 release",
-	"1.INFO+<2000^500 1.a:try<1500^500 2.INFO+<2000^500 2.a:try<1500^500 "
-	"3.INFO+<2000^500 3.a:try<1500^500 =acquiring wake@500 =held "
-	"until@29698 3.a:late-release!<1000 2.a:release!<1001 "
-	"1.a:release!<1001 =releasing about1 since@0"),
     ROW("enough do", "replicas facts",
 	"*:granted ended0 release 1:few 2:freed 3:freed",
 	"=held until@29698 3.a:release! 2.a:release! 1.a:release! =releasing "
@@ -561,10 +528,6 @@ static const struct scripted_row releases[] = {
 };
 
 static const struct scripted_row keys[] = {
-    ROW("one after the other, in the order of keys", "keys 3 told facts",
-	"1:granted 2:granted 3:granted",
-	"2.b:try 'no answer from S2' 3.c:try 'no answer from S3' =held "
-	"until@29698 'no answer from S1' ok about1 since@0"),
     ROW("the second is busy: the first is freed", "keys 2 told facts",
 	"1:granted 2:busy 1:freed",
 	"2.b:try 'no answer from S2' 1.a:release ok =failed:busy about2"),
@@ -598,19 +561,11 @@ static const struct scripted_row keys[] = {
 	"keys wait 2 facts", "1:granted 2:queued skip 1:freed 2:freed",
 	"2.b:try 2.BLPOP 2.drop 2.b:release! 1.a:release! =releasing "
 	"=released:not-held about2 skip2"),
-    ROW("renewed together", "keys 2",
-	"1:granted +900 2:granted +9600 *:renewed +10500",
-	"2.b:try @900 =held until@29698 @10500 2.b:renew! 1.a:renew! "
-	"until@40198 @21000 2.b:renew! 1.a:renew!"),
     ROW("the worst is told", "keys 2 told facts",
 	"1:granted 2:granted +10500 1:renewed 2:silent",
 	"2.b:try 'no answer from S2' =held until@29698 'no answer from S1' ok "
 	"@10500 2.b:renew! 1.a:renew! 'no answer from S2' 'no answer from S: "
 	"Connection reset by peer' not-ok about2 since@0"),
-    ROW("  the one that ends first", "keys 2 told facts",
-	"1:granted +900 2:granted",
-	"2.b:try 'no answer from S2' @900 =held until@29698 'no answer from "
-	"S1' ok about1 since@0"),
     ROW("one is lost, the other is released", "keys history 2 told facts",
 	"1:granted 2:granted ended3 +10500 2:not-ours 1:renewed release "
 	"1:freed 2:freed",

@@ -269,6 +269,8 @@ said(const struct endpoint *endpoint, bool with_login)
 	static char text[400];
 	FILE *out = fmemopen(text, sizeof(text), "w");
 
+	if (out == NULL)
+		return "no memory";
 	fprintf(out, "%s", endpoint->transport == URL_UNIX ? "socket" : "tcp");
 	if (endpoint->host != NULL)
 		fprintf(out, " %s", endpoint->host);

@@ -391,7 +391,7 @@ tls_context_load(struct tls_context *context)
 	if (context->ctx != NULL)
 		return;
 	context->reread.read_at = clock_now();
-	options = tls_library_options | OPENSSL_INIT_NO_ATEXIT |
+	options = tls_library_prepare() | OPENSSL_INIT_NO_ATEXIT |
 		  OPENSSL_INIT_NO_LOAD_CRYPTO_STRINGS;
 	rc = tls_library_fill(&context->lib, error);
 	if (rc == 0 && lib->OpenSSL_version_num() >= OPENSSL_3)

@@ -102,8 +102,9 @@ struct library {
  * TLS_ERROR_MAX bytes. */
 int tls_library_fill(struct library *lib, char *error);
 
-/* For OPENSSL_init_crypto(3), beside others. */
-extern const uint64_t tls_library_options;
+/* To be called before OpenSSL allocates anything. Returns options for
+ * OPENSSL_init_crypto(3), beside others. */
+uint64_t tls_library_prepare(void);
 
 /* For SSL_CTX_set_security_level(3); -1: as openssl.cnf has it. */
 extern const int tls_library_level;

@@ -10,9 +10,16 @@
 
 #include "redis/tls/tls.h"
 #include "redis/tls/tls_context.h"
+#include "redis/tls/tls_memory.h"
 
-const uint64_t tls_library_options = OPENSSL_INIT_NO_LOAD_CONFIG;
 const int tls_library_level = 2;
+
+uint64_t
+tls_library_prepare(void)
+{
+	tls_memory_provide();
+	return OPENSSL_INIT_NO_LOAD_CONFIG;
+}
 
 /* --- the certificates of the system ----------------------------------- */
 

@@ -2,8 +2,13 @@
  * it knows where the certificates are. */
 #include "redis/tls/tls_context.h"
 
-const uint64_t tls_library_options = 0;
 const int tls_library_level = -1;
+
+uint64_t
+tls_library_prepare(void)
+{
+	return 0;
+}
 
 int
 tls_library_trust_folder(const struct library *lib, SSL_CTX *ctx, char *error)
