@@ -134,9 +134,10 @@ renewals() {
 
 have_passed() { (($(renewals) >= $1)); }
 
+# bats test_tags=night
 @test "a hold that cannot print yet is renewed, beyond its first lease, and prints then" {
-	full_pipe 3s
-	wait_until have_passed $(($(renewals) + 5)) # of which three fit into a lease
+	full_pipe 10s
+	wait_until have_passed $(($(renewals) + 4)) # of which three fit into a lease
 	tr -d '\0' <pipe >token 8>&- &
 	exec 8>&-
 	exits_with 0 "$PID"
