@@ -5,8 +5,8 @@
 
 #include "base/descriptors.h"
 
-/* How many descriptors are polled at a time: twice as many as any run has, or
- * as many as poll(2) takes without allocating memory, on its own stack. */
+/* How many descriptors are polled at a time: more than most runs have, or as
+ * many as poll(2) takes without allocating memory, on its own stack. */
 enum { LOOP_ROOM = 128, LOOP_PART = 8, LOOP_PART_MS = 10 };
 
 int

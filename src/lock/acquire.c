@@ -344,13 +344,12 @@ acquire_shut_out(struct lock *lock, const struct lock_news *news)
 }
 
 /* Other keys than the lock's own may be to blame, or commands that only they
- * need: then it is tried without. What is in the queue already counts as dead
- * there soon. */
+ * need: then it is tried without. */
 void
 acquire_fall_back(struct lock *lock, const struct lock_news *news)
 {
 	note_error(lock, news);
-	lock->queue.position = -1;
+	contact_leave_queue(lock);
 	lock->claim.tier = CLAIM_PLAIN;
 	contact_lose_queue(lock);
 }

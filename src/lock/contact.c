@@ -149,6 +149,24 @@ contact_ring(struct lock *lock, const char (*waiters)[WAITER_SIZE],
 }
 
 void
+contact_leave_queue(struct lock *lock)
+{
+	const struct key_names *keys = &lock->claim.keys;
+	const char *const from[] = {keys->queue, keys->alive};
+	struct request request;
+
+	if (!lock->claim.was_queued)
+		return;
+	for (size_t i = 0; i < 2; i++) {
+		request_begin(&request);
+		REQUEST_ADD(&request, "ZREM", from[i], lock->claim.waiter);
+		contact_post(lock, &request);
+	}
+	lock->queue.position = -1;
+	lock->claim.was_queued = false;
+}
+
+void
 contact_doubt(struct lock *lock, const struct lock_reply *heard)
 {
 	if (heard->verdict == VERDICT_ANEW ||

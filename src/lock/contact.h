@@ -34,6 +34,10 @@ void contact_post_release(struct lock *lock, bool more);
 /* Rings the doorbells of these waiters. */
 void contact_ring(struct lock *lock, const char (*waiters)[WAITER_SIZE],
     size_t count);
+/* Removes us from the queue by plain commands, as scripts or keys are denied: a
+ * waiter that only stopped its heartbeats would delay the next one until it
+ * counts as dead. */
+void contact_leave_queue(struct lock *lock);
 
 /* Both connections are given up. */
 void contact_drop(struct lock *lock);

@@ -312,7 +312,7 @@ void release_lost(struct lock *lock);
  * connected to though it had the lock, or it cannot send an earlier reply. */
 bool release_is_unsent(const struct lock *lock);
 
-/* --- the machine: for its parts and for sets alone ------- */
+/* --- the machine: for its parts and for sets alone ----------------------- */
 
 /* What has happened. */
 struct lock_news {

@@ -247,6 +247,7 @@ release_lower_tier(struct lock *lock, const struct lock_news *news)
 	release_tell(lock, news);
 	if (is_recorded(lock))
 		note_unrecorded(lock, lock->why.text);
+	contact_leave_queue(lock);
 	lock->claim.tier = CLAIM_PLAIN;
 }
 

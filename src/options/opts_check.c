@@ -234,8 +234,7 @@ check_command(struct settings *settings, char **rest)
 }
 
 /* The arguments that follow the options of what is no run. A glob that was not
- * quoted, and that
- * the shell has expanded, ends in a command. */
+ * quoted, and that the shell has expanded, ends in a command. */
 static void
 check_action_rest(struct settings *settings, char **rest)
 {

@@ -127,3 +127,20 @@ full_pipe() {
 	[[ -z $(keys_left) ]]
 	[[ $(cli exists "{$KEY}:rlk:r") == 0 ]] # it was no run
 }
+
+renewals() {
+	[[ $(cli info commandstats) =~ cmdstat_pexpire:calls=([0-9]+) ]] && echo "${BASH_REMATCH[1]}"
+}
+
+have_passed() { (($(renewals) >= $1)); }
+
+# bats test_tags=night
+@test "a hold that cannot print yet is renewed, beyond its first lease, and prints then" {
+	full_pipe 10s
+	wait_until have_passed $(($(renewals) + 4)) # of which three fit into a lease
+	tr -d '\0' <pipe >token 8>&- &
+	exec 8>&-
+	exits_with 0 "$PID"
+	wait_until grep -q - token
+	[[ $(<token) == "$(cli get "$KEY")" ]]
+}

@@ -191,9 +191,9 @@ static const struct scripted_row errors[] = {
 	"plain-try<2101 =held until@29798 owes-ours "
 	"grant:17/17/1700/8/7/3@100/100 answered:1 no-queue:1 plain:1 queued:1 "
 	"former:1 sent:100 reply-ms:2000"),
-    ROW("a waiter loses access to the queue: does without", "wait told facts",
+    ROW("a waiter loses access to the queue: leaves it", "wait told facts",
 	"start queued ring -NOPERM_key granted",
-	"try =acquiring BLPOP ok try plain-try 'error from S: NOPERM "
+	"try =acquiring BLPOP ok try ZREM ZREM plain-try 'error from S: NOPERM "
 	"key (permit it: see ACCESS ' cost'error from S: NOPERM key (permit "
 	"it: see ACCESS ' not-ok ok =held until@29698 owes-ours answered:1 "
 	"no-queue:1 plain:1 holder:3 length:2 watches:1 queued:1 ticket:5"),
@@ -226,11 +226,11 @@ static const struct scripted_row errors[] = {
     ROW("one that is refused: its release is tried again", "told",
 	"start refused:granted -LOADING_x +100 no:-NOAUTH_x",
 	"try =acquiring release! 'refused by S: NOPERM no permission (permit "
-	"it: s' =releasing @100 release! plain-release!"),
+	"it: s' =releasing @100 release! ZREM ZREM plain-release!"),
     ROW("  the release is denied", "told",
 	"start refused:granted -NOPERM_x -NOPERM_x",
 	"try =acquiring release! 'refused by S: NOPERM no permission (permit "
-	"it: s' =releasing plain-release! =failed:refused"),
+	"it: s' =releasing ZREM ZREM plain-release! =failed:refused"),
     ROW("a try after an error may come a fifth earlier", "low",
 	"start -LOADING_data +80 -BUSY_script +160",
 	"try =acquiring @80 try @240 try"),

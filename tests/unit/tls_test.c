@@ -4,11 +4,11 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 #include "redis/tls/tls_context.h"
 #include "tap.h"
 
+#define LENGTH(array) (sizeof(array) / sizeof(*(array)))
 #define FAILURE "OpenSSL cannot be set up"
 
 /* Of all files, and of the second one, if it has its own. */
@@ -72,7 +72,11 @@ begin(const struct tls_config *of)
 
 	is_gone = false;
 	other = (struct stat){.st_mode = 0};
-	status = (struct stat){.st_mode = S_IFREG};
+	status = (struct stat){.st_mode = S_IFREG,
+	    .st_dev = 1,
+	    .st_ino = 1,
+	    .st_size = 1,
+	    .st_ctim = {1, 1}};
 	context = tls_context_new(of);
 	context->lib.TLS_client_method = method;
 	context->lib.SSL_CTX_new = no_ctx;
@@ -89,6 +93,31 @@ is_said(struct tls_context *context, bool anew, const char *want,
 	tls_context_reread(context)->failed = false;
 	tls_context_refresh(context, anew);
 	is_text(said, want, what);
+}
+
+static void
+test_changes(void)
+{
+	const struct stat first = {.st_mode = S_IFREG,
+	    .st_dev = 1,
+	    .st_ino = 1,
+	    .st_size = 1,
+	    .st_ctim = {1, 1}};
+	struct stat changed[] = {first, first, first, first, first};
+
+	changed[0].st_dev++;
+	changed[1].st_ino++;
+	changed[2].st_size++;
+	changed[3].st_ctim.tv_sec++;
+	changed[4].st_ctim.tv_nsec++;
+	for (size_t i = 0; i < LENGTH(changed); i++) {
+		struct tls_context *context = begin(&config);
+
+		is_said(context, true, "", "the files are the same");
+		other = changed[i];
+		is_said(context, true, FAILURE, "  the last one is not");
+		free(context);
+	}
 }
 
 /* Whether they are loaded in the first turn of the loop, not at once. */
@@ -108,6 +137,7 @@ test_times(void)
 
 	ok(waits(context), "files that can be read at once");
 	context->reread.read_at = now;
+	status.st_size++;
 	is_said(context, false, "", "just read");
 	now += 100;
 	is_said(context, false, FAILURE, "  a while ago");
@@ -131,6 +161,7 @@ test_pipes(void)
 	struct tls_context *context = begin(&none);
 
 	ok(waits(context), "no files");
+	status.st_size++;
 	is_said(context, true, "", "  are not read again");
 	free(context);
 	context = begin(&config);
@@ -146,6 +177,7 @@ test_pipes(void)
 int
 main(void)
 {
+	test_changes();
 	test_times();
 	test_pipes();
 	return tap_done();

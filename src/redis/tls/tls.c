@@ -147,6 +147,7 @@ describe_names(const struct library *lib, X509 *certificate,
 	else
 		snprintf(text + length, TLS_NAMES_MAX - length, ADVICE);
 }
+
 /* --- set-up ------------------------------------------------------------- */
 
 /* Once more, now with the system's file, under the same conditions: host name
@@ -296,43 +297,69 @@ make_ctx(struct tls_context *context, SSL_CTX **made, char *error)
 
 /* --- reading again ---------------------------------------------------- */
 
-/* NULL, or a file that cannot be used; errno is 0 if that is no regular one, as
- * reading it might block. */
+/* NULL, or the file that cannot be used; errno is 0 if that is no regular one,
+ * as reading it might block. */
 static const char *
-find_unusable(const char *const paths[TLS_FILES])
+look_at_files(const char *const paths[TLS_FILES], struct stat files[TLS_FILES])
 {
-	struct stat status;
-
+	memset(files, 0, TLS_FILES * sizeof(*files));
 	for (size_t i = 0; i < TLS_FILES; i++) {
 		errno = 0;
-		if (paths[i] != NULL &&
-		    (stat(paths[i], &status) == -1 || !S_ISREG(status.st_mode)))
+		if (paths[i] != NULL && (stat(paths[i], &files[i]) == -1 ||
+					    !S_ISREG(files[i].st_mode)))
 			return paths[i];
 	}
 	return NULL;
+}
+
+/* The inode changes with a rename, and the time of its change cannot be set. */
+static bool
+are_same_files(const struct stat a[TLS_FILES], const struct stat b[TLS_FILES])
+{
+	for (size_t i = 0; i < TLS_FILES; i++)
+		if (a[i].st_dev != b[i].st_dev || a[i].st_ino != b[i].st_ino ||
+		    a[i].st_size != b[i].st_size ||
+		    a[i].st_ctim.tv_sec != b[i].st_ctim.tv_sec ||
+		    a[i].st_ctim.tv_nsec != b[i].st_ctim.tv_nsec)
+			return false;
+	return true;
+}
+
+/* The files are examined before they are read, so that one that changes
+ * meanwhile differs the next time. */
+static int
+make_anew(struct tls_context *context, char *error)
+{
+	const struct library *lib = &context->lib;
+	struct stat files[TLS_FILES];
+	const char *path = look_at_files(context->paths, files);
+	SSL_CTX *ctx = NULL;
+	int rc;
+
+	if (path != NULL)
+		return mistake(error, "TLS file", path,
+		    errno == 0 ? "not a regular file any more"
+			       : strerror(errno));
+	if (are_same_files(files, context->files))
+		return 0;
+	rc = make_ctx(context, &ctx, error);
+	if (rc != 0)
+		return rc;
+	lib->SSL_CTX_free(context->ctx);
+	context->ctx = ctx;
+	memcpy(context->files, files, sizeof(files));
+	return 0;
 }
 
 void
 tls_context_refresh(struct tls_context *context, bool anew)
 {
 	char error[TLS_ERROR_MAX];
-	SSL_CTX *ctx = NULL;
-	const char *path;
 	int rc;
 
 	if (context->ctx == NULL || !reread_is_due(&context->reread, anew))
 		return;
-	path = find_unusable(context->paths);
-	if (path != NULL)
-		rc = mistake(error, "TLS file", path,
-		    errno == 0 ? "not a regular file any more"
-			       : strerror(errno));
-	else
-		rc = make_ctx(context, &ctx, error);
-	if (rc == 0) {
-		context->lib.SSL_CTX_free(context->ctx);
-		context->ctx = ctx;
-	}
+	rc = make_anew(context, error);
 	reread_finish(&context->reread, rc == 0 ? NULL : error);
 }
 
@@ -351,6 +378,7 @@ has_files(const struct tls_context *context)
 	       context->paths[TLS_CERT] != NULL;
 }
 
+/* The files are examined before they are read: see make_anew. */
 struct tls_context *
 tls_context_new(const struct tls_config *config)
 {
@@ -363,7 +391,8 @@ tls_context_new(const struct tls_config *config)
 	context->paths[TLS_KEY] = config->key_file;
 	context->die = config->die;
 	context->reread.enabled =
-	    has_files(context) && find_unusable(context->paths) == NULL;
+	    has_files(context) &&
+	    look_at_files(context->paths, context->files) == NULL;
 	return context;
 }
 

@@ -1,7 +1,7 @@
 /* Loads OpenSSL, and the certificates for it. Both take as long as many round
  * trips, and so begin when the first connection is under way: a run without TLS
- * does not pay for it. The files are read again when a connection is made: see
- * reread.h.
+ * does not pay for it. The files are read again when a connection is made and
+ * one of them has changed: see reread.h.
  *
  * The server's certificate chain and its host name or address are always
  * verified, and nothing older than TLS 1.2 is spoken. */

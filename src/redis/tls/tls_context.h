@@ -12,6 +12,7 @@
 #include <openssl/x509v3.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "base/loop.h"
 #include "redis/reread.h"
@@ -131,6 +132,7 @@ struct tls_context {
 	void (*die)(int status, const char *why);
 	struct loop_timer timer;
 	const char *paths[TLS_FILES]; /* NULL: not given */
+	struct stat files[TLS_FILES]; /* as they were when ctx was made */
 	struct reread reread;
 	/* The host names and addresses in the subjectAltName of the last
 	 * certificate that was for another host, for a message: valid until
