@@ -91,3 +91,29 @@ for f in json.loads(sys.argv[1])["findings"]:
 	touch "done"
 	exits_with 0 "${STARTED[0]}"
 }
+
+is_empty() { [[ $(cli dbsize) == 0 ]]; }
+
+@test "doctor: rules for certain keys, with a scratch key that is denied" {
+	good_server
+	manual_user
+	export RLOCKRUN_REDIS=unix://locker:v@$SUITE_DIR/s
+	cli acl setuser locker +acl resetkeys "~$KEY" "~{$KEY}:rlk:[iqlm]*"
+	# Other names than those of locks, and no scratch key among them.
+	doctor 0
+	found access-keys unknown "certain keys only" "name a lock by -k"
+	# The scratch key is denied, those of the lock are asked for.
+	for rule in +acl -acl; do
+		cli acl setuser locker "$rule"
+		doctor 1 -k "$KEY"
+		found access-helpers warning "~{$KEY}:rlk:*"
+	done
+	doctor 77 -k "$KEY:other"
+	found access-lock error "~$KEY:other"
+	[[ $(cli dbsize) == 0 ]]
+	# One that may not be deleted ends by itself.
+	cli acl setuser locker resetkeys "~*" -del
+	doctor 77 -k "$KEY"
+	found access-exclusive error "+del"
+	wait_until is_empty
+}

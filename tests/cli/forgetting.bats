@@ -5,6 +5,7 @@
 
 load ../helpers/suite
 load ../helpers/admin
+load ../helpers/cluster
 load ../helpers/doctor
 load ../helpers/sentinel
 
@@ -270,4 +271,18 @@ confirms() {
 	kill -CONT "$(<p2/pid)"
 	wait_until is_primary p2
 	[[ $(at p2 exists "$KEY") == 0 ]]
+}
+
+# bats test_tags=night
+@test "forget: a replica of a cluster that does not fail over" {
+	! is_before_7 || not_here "a cluster takes CLUSTER ADDSLOTSRANGE of Redis 7"
+	start_cluster "$PWD" 1 2 "${SAFE[@]}" --min-replicas-to-write 1
+	wait_until is_settled_replica c1
+	wait_until is_settled_replica c2
+	RLOCKRUN_REDIS=redis-cluster://$NODES
+	doctor 0 -k "$KEY" --wait-replicas 1
+	at c1 config set cluster-replica-no-failover yes
+	doctor 1 -k "$KEY" --wait-replicas 1
+	found promotion warning "another replica is promoted" "--wait-replicas 2"
+	doctor 0 -k "$KEY" --wait-replicas 2
 }

@@ -510,16 +510,16 @@ static void
 test_shell(void)
 {
 	static const struct {
-		const char *variable, *shell;
+		const char *option, *variable, *shell;
 	} cases[] = {
-	    {"SHELL=/bin/zsh", "/bin/zsh"},
-	    {"SHELL=", "/bin/sh"},
-	    {"A=b", "/bin/sh"},
+	    {"-c", "SHELL=/bin/zsh", "/bin/zsh"},
+	    {"--command", "SHELL=", "/bin/sh"},
+	    {"-c", "A=b", "/bin/sh"},
 	};
 	struct run run;
 
 	for (size_t i = 0; i < LENGTH(cases); i++) {
-		run_start(&run, LIST("-k", "a", "-c", "echo hi"),
+		run_start(&run, LIST("-k", "a", cases[i].option, "echo hi"),
 		    LIST(cases[i].variable));
 		is_text(run.opts.shell_command, "echo hi", "shell command");
 		is_text(run.opts.command[0], cases[i].shell, "  shell");
