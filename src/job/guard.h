@@ -13,8 +13,10 @@
  *      |            |                     |
  *      |            +---> GONE            |
  *      +--> FAILED, LATE, GONE            |
- *   any of these --guard died--> UNGUARDED --guard_kill_job--> CLEARED
- */
+ *   PENDING, RUNNING, KILLING --guard died--> UNGUARDED
+ *                                UNGUARDED --guard_kill_job--> CLEARED
+ *
+ * The guard reports no start: here a job may look PENDING that runs. */
 #ifndef GUARD_H
 #define GUARD_H
 
@@ -37,10 +39,12 @@ struct guard {
 	struct loop_fd sock;
 };
 
-/* Must be called before this process forks. All calls below do nothing before
- * guard_fork. 0, or -1 with errno of descendants_open. */
+/* Must be called before this process forks. Before guard_fork do not start a
+ * job, set a deadline or kill: the other calls only read facts and reap by
+ * then. 0, or -1 with errno of descendants_open. */
 int guard_init(struct guard *guard, struct loop *loop);
-/* Allowed whether guard_init succeeded or not. Does not end the guard. */
+/* Allowed whether guard_init succeeded or not. Does not end the guard: one that
+ * was not dismissed takes this for rlockrun's end, and kills the job. */
 void guard_fini(struct guard *guard);
 
 /* Forks the guard, which waits for the order to start the job. In it our
@@ -71,8 +75,8 @@ void guard_on_sigchld(struct guard *guard);
  * proven. */
 bool guard_job_is_gone(const struct guard *guard);
 
-/* Whether the guard fails to act after the deadline: it has not begun to kill,
- * or a signal or a debugger has stopped it. */
+/* To be called after the deadline. Whether the guard fails to act: it has not
+ * begun to kill, or a signal or a debugger has stopped it. */
 bool guard_is_unresponsive(const struct guard *guard);
 /* Kills a guard that is unresponsive: -> JOB_UNGUARDED. */
 void guard_kill(struct guard *guard);

@@ -14,6 +14,9 @@
  *                                                 |  |              ^
  *          DONE, FAILED <-- RECORD <----freed-----+  +---trouble----+
  *
+ * A try that is refused or given up comes through AWAIT, too. RECORD is sent
+ * again after LATER, as FREE after PAUSE.
+ *
  * Knows no job and no other lock. Callbacks of the loop only move this machine;
  * whoever runs the loop looks at the facts after each turn. See
  * rlockrun-protocol(7). */
@@ -42,7 +45,7 @@ enum lock_phase {
 	LOCK_LOST,
 	LOCK_RELEASING,
 	LOCK_RELEASED, /* nothing of ours is left, as far as can be known */
-	LOCK_FAILED,   /* not acquired: see failure and error */
+	LOCK_FAILED,   /* not acquired: see failure and why */
 };
 
 enum lock_state {
@@ -133,10 +136,11 @@ enum lock_failure {
 	LOCK_OTHER_KIND,    /* an outer run holds it in that kind */
 	LOCK_REFUSED,	    /* password, ACL */
 	LOCK_ERROR,	    /* an unforeseen error reply */
-	LOCK_MISCONFIGURED, /* two servers are the same one; no history */
+	LOCK_MISCONFIGURED, /* two servers are the same one; or a policy of
+			     * the run lacks its keys */
 	LOCK_NO_OUTER,	    /* a vote: it is not held by the outer run */
-	LOCK_NOT_DUE,	    /* a former success is enough: see error */
-	LOCK_OVERTAKEN,	    /* --newest: see by */
+	LOCK_NOT_DUE,	    /* a former success is enough: see why */
+	LOCK_OVERTAKEN,	    /* --newest: see order.by */
 };
 
 /* What a release came to. */
@@ -161,7 +165,7 @@ struct lock_link {
 	} renewal;
 };
 
-/* A reply to a try, a renewal or a release, as it counts. */
+/* A reply, as it counts. */
 struct lock_reply {
 	struct reply reply;
 	struct answer answer;
@@ -264,7 +268,8 @@ struct lock {
 };
 
 /* The config must outlive the lock. 0, or -1 with errno (no randomness, no
- * memory). */
+ * memory); lock_fini is due in any case. Dies when there is no memory for the
+ * names of the keys. */
 int lock_init(struct lock *lock, struct loop *loop,
     const struct lock_config *config);
 void lock_fini(struct lock *lock);
@@ -274,7 +279,8 @@ enum lock_phase lock_phase(const struct lock *lock);
 /* An event that does not matter in this state is ignored. May send, and writes
  * at once if the connection is up.
  *
- * ON_ACQUIRE: of a vote, nothing is out before it.
+ * ON_ACQUIRE: from IDLE. A vote may also be LOST, RELEASED or FAILED, if no try
+ * of it is out.
  *
  * ON_RENEW: asks for a renewal now, unless one is out already.
  *
@@ -289,7 +295,9 @@ enum lock_phase lock_phase(const struct lock *lock);
  *
  * ON_BEHIND: of a vote, -> RELEASED: sends a release behind the try that is out
  * or has no reply. Nobody awaits either, and a connection that is being made
- * goes on: it is to serve the next try. */
+ * goes on: it is to serve the next try.
+ *
+ * ON_PLANT: of a vote, see votes.h. ON_RECORD is for release.c alone. */
 void lock_order(struct lock *lock, enum lock_event order);
 
 /* Until when a lease is proven by a command that was sent then: clocks may
@@ -378,7 +386,10 @@ reply_handler lock_on_reply;
 lock_note lock_follow;
 /* When what the lock is about is given up: a silent server, or a release. */
 int64_t lock_ends_at(const struct lock *lock);
+/* Sets the timer: ON_DUE comes then, or ON_OVER if lock_ends_at has passed.
+ * CLOCK_NEVER stops it. */
 void lock_due_at(struct lock *lock, int64_t at);
+/* The connection that is not in use. */
 struct lock_link *lock_other_link(struct lock *lock);
 /* That connection is given up: what was asked about the lease there is not
  * awaited any more. */

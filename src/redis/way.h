@@ -9,8 +9,10 @@
  *      |                 | +-- next --+            +address+        |       |
  *      +-----------------+---- place, or any failure ------+--------+-------+
  *
- * A failure gives all unanswered commands a reply that says why. If nothing was
- * written, and the kind knows other places, the commands wait for the next. */
+ * A way to an address skips LOCATING. A failure gives all unanswered commands a
+ * reply that says why. If nothing was written, there is time left, and the kind
+ * knows other places, the commands wait for the next. command.h says when their
+ * handlers are called. */
 #ifndef WAY_H
 #define WAY_H
 
@@ -35,7 +37,8 @@ void way_free(struct way *way);
 
 /* Behind what was sent before. It is written at once if the way is up, unless
  * another one follows in the same write: command->more. 0, or -1 when memory is
- * out or more than 16 commands would be unanswered: then it is not sent. */
+ * out or more than 16 commands would be unanswered, with those of the
+ * handshake, ASKING and WAIT: then it is not sent, and gets no reply. */
 int way_send(struct way *way, const struct command *command);
 
 /* Gives the connection up. Whoever awaits a reply gets one before this returns,
@@ -43,8 +46,8 @@ int way_send(struct way *way, const struct command *command);
  * command finds the server anew. */
 void way_drop(struct way *way);
 
-/* The same where sentinels can be asked for another primary: this one may not
- * be it any more. */
+/* As way_drop if sentinels can be asked for another primary, since this one may
+ * not be it any more. Otherwise nothing happens. */
 void way_doubt(struct way *way);
 
 /* From a handler: the reply is not that of our script. The connection fails,
@@ -67,10 +70,11 @@ bool way_has_moved(const struct way *way, const struct way *from);
 /* For messages: the server, as its URL or as it was found. */
 const char *way_label(const struct way *way);
 /* For messages: what a connection waits for, or why the last one failed, in one
- * line that names the server. Empty before the first failure. */
+ * line that names the server. Empty before either. */
 const char *way_error(const struct way *way);
 
-/* Where the server was found last. */
+/* Where sentinels or a cluster have found the server last; empty for a way to
+ * an address. */
 const char *way_host(const struct way *way);
 
 /* The address that it is connected to, if it is up and that is no unix socket:

@@ -13,8 +13,10 @@
  *
  * Callbacks only record facts. After each turn of the loop the step of the
  * present state looks at them, and it alone acts. After WITHDRAW a job may
- * follow that runs without the locks. Once there is a job, nobody leaves but
- * through DONE or ABANDONED. */
+ * follow that runs without the locks. A run of one key skips CONFIRM, and so
+ * does one that has lost a lock. Once there is a job, nobody leaves but through
+ * DONE or ABANDONED, unless the loop fails: then the guard ends the job, as it
+ * does when rlockrun is gone. */
 #ifndef RUN_H
 #define RUN_H
 
@@ -32,7 +34,12 @@
 /* The way in. Acquires the locks, runs the job and releases them; for a hold,
  * acquires the lock and prints its token, or releases it again. Returns the
  * exit code, or a signal's number as -N if this process has to end by it.
- * Nothing that it makes survives it. */
+ * Nothing that it makes survives it but a guard whose job was not proven dead.
+ *
+ * For a job, stdin and stdout of this process become /dev/null when the guard
+ * has been forked, and most of the other descriptors that were inherited are
+ * closed when the job is over. A hold closes stdout when the token is printed.
+ */
 int run(const struct opts *opts, struct loop *loop, const struct events *events,
     struct signals *signals);
 
@@ -164,7 +171,8 @@ void run_add_lock_ending(const struct run *run, enum ending_reason reason,
 /* The job cannot be guarded: an errno, also one of descendants_open, or 0 if
  * the guard was killed. */
 void run_add_unguarded(const struct run *run, int error);
-/* -> CONFIRM or RELEASE: nothing of the job is left. */
+/* -> CONFIRM or RELEASE: nothing of the job is left. Closes descriptors that
+ * were inherited. */
 void run_on_job_over(struct run *run);
 /* -> RELEASE, of what is covered. */
 void run_release(struct run *run);
