@@ -239,7 +239,8 @@ lock_show(struct client *client)
 	for (size_t i = 0; i < look->problem_count; i++)
 		if (!quiet && !opts->json)
 			client_report_problem(client, look, &look->problems[i]);
-	if (is_history && look->run_count == 0 && !opts->json)
+	if (is_history && look->run_count == 0 && !opts->json &&
+	    look_history_problem(look) == NULL)
 		CLIENT_EMIT(client, .type = EVENT_NOT_SHOWN,
 		    .name = client_name_of(client, look),
 		    .why = "no run is recorded");
