@@ -24,8 +24,7 @@ static const struct row {
 	char advice[96]; /* what a person can do, if that is known */
 } rows[] = {
     {"ERR max number of clients", VERDICT_RETRY, false, "raise its maxclients"},
-    {"LOADING", VERDICT_RETRY, true,
-	"it is loading its data; --server-timeout limits the wait"},
+    {"LOADING", VERDICT_RETRY, true, ""},
     {"BUSY", VERDICT_RETRY, false, ""},
     {"MASTERDOWN", VERDICT_RETRY, true, ""},
     {"NOREPLICAS", VERDICT_RETRY, false, ""},

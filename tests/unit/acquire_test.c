@@ -167,7 +167,7 @@ static const struct scripted_row errors[] = {
 	"start -LOADING_x +100 -LOADING_x +200 -LOADING_x +400 -LOADING_x +800 "
 	"-LOADING_x +1000 -LOADING_x +1000 -LOADING_x +1000 -LOADING_x +1000 "
 	"granted",
-	"try =acquiring 'error from S: LOADING x (it is loading its data;' "
+	"try =acquiring 'error from S: LOADING x' "
 	"@100 try @300 try @700 try @1500 try @2500 try @3500 try @4500 try "
 	"@5500 try ok =held until@35198 owes-ours "
 	"grant:17/17/1700/8/7/3@5500/5500 answered:1 queued:1 sent:5500"),
@@ -274,7 +274,7 @@ static const struct scripted_row others[] = {
 	"try =acquiring =failed:busy"),
     ROW("  a server that is busy with itself", "vote wait told facts",
 	"start -LOADING_it +9000",
-	"try =acquiring 'error from S: LOADING it (it is loading its data' "
+	"try =acquiring 'error from S: LOADING it' "
 	"=failed:unavailable"),
     ROW("  one that is not to be talked to", "vote told facts",
 	"start -READONLY_it +9000",

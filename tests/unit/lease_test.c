@@ -84,7 +84,7 @@ static const struct scripted_row silence[] = {
 	"start granted +11500 2:silent 3:-LOADING_x +100",
 	"try =acquiring ok =held until@29698 @10500 renew! @11500 renew-again! "
 	"'no answer from S: Connection timed out' not-ok drop 'error from S: "
-	"LOADING x (it is loading its data;' @11600 renew-again! owes-ours "
+	"LOADING x' @11600 renew-again! owes-ours "
 	"backoff:200 patience:2000"),
     ROW("  when the first has failed, the second is given no other",
 	"told facts", "start granted +11500 2:silent +2000 3:renewed",

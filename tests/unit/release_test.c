@@ -239,8 +239,8 @@ static const struct scripted_row corrections[] = {
 	"start granted ended0 release not-ours correct70 -LOADING_x +100 "
 	"renewed",
 	"try =acquiring ok =held until@29698 release =releasing "
-	"=released:was-lost late-release =releasing 'error from S: LOADING x "
-	"(it is loading its data;' @100 late-release =released:was-lost "
+	"=released:was-lost late-release =releasing 'error from S: LOADING x' "
+	"@100 late-release =released:was-lost "
 	"owes-ours answered:1 backoff:200 was-lost:1 kept:0"),
     ROW("an error to a correction that does not", "history told facts",
 	"start granted ended0 release not-ours correct70 -NOPERM_x",

@@ -94,8 +94,7 @@ static const struct {
     {"DENIED", "DENIED (set a password on the server, or protected-mode no)"},
     {"READONLY You can't", "READONLY You can't (it is a replica: use the "
 			   "address of the primary, or redis-sentinel://)"},
-    {"LOADING", "LOADING (it is loading its data; --server-timeout limits "
-		"the wait)"},
+    {"LOADING", "LOADING"},
     {"MISCONF", "MISCONF (it cannot save its data: see its log)"},
     {"OOM command not allowed",
 	"OOM command not allowed (its memory is full: raise its maxmemory)"},
