@@ -132,7 +132,7 @@ static const char *
 read_conf(struct conf *conf, int fd, bool optional)
 {
 	const struct stat *status = &conf->status;
-	size_t size = FILE_SIZE_MAX + 1;
+	size_t size = FILE_SIZE_MAX;
 	const char *reason;
 	ssize_t part;
 
@@ -149,14 +149,16 @@ read_conf(struct conf *conf, int fd, bool optional)
 		return reason;
 	if (S_ISREG(status->st_mode))
 		size = (size_t)status->st_size;
-	conf->text = mem_alloc(size + 1);
+	/* One byte more shows what is longer than it should be. */
+	conf->text = mem_alloc(size + 2);
 	do { /* a pipe gives it in parts */
-		part = read(fd, conf->text + conf->length, size - conf->length);
+		part = read(fd, conf->text + conf->length,
+		    size + 1 - conf->length);
 		if (part < 0)
 			return strerror(errno);
 		conf->length += (size_t)part;
-	} while (part > 0 && conf->length < size);
-	if (S_ISREG(status->st_mode) && conf->length < size)
+	} while (part > 0 && conf->length <= size);
+	if (S_ISREG(status->st_mode) && conf->length != size)
 		return "changed while it was read";
 	/* A nested run finds it read by the outer one; or what was to fill it
 	 * has failed. The default server would be the wrong one. */

@@ -134,6 +134,10 @@ wrong() {
 	wrong '/dev/fd/4: larger than 1 MB' --config /dev/fd/4 4< <(yes '# 1 MB')
 }
 
+@test "a file that is longer than its size, such as those of /proc, is a mistake" {
+	wrong '/proc/version: changed while it was read' --config /proc/version
+}
+
 @test "an empty pipe is a mistake: of a nested run, or of a command that failed" {
 	wrong '/dev/fd/4: an empty pipe' --config /dev/fd/4 4< <(false)
 	RLOCKRUN_CONFIG=/dev/fd/4 RLOCKRUN_REDIS=$URL run -78 "$RLOCKRUN" -k "$KEY" -- \
