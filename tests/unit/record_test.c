@@ -232,7 +232,7 @@ said(const struct holder *who, const char *command)
 {
 	static const char *const states[] = {"", "none", "foreign", "known",
 	    "ended", "hold", "paused"};
-	static char text[1200];
+	static char text[4096];
 
 	snprintf(text, sizeof(text), "%s%s %" PRId64 " %s %s %s '%s' '%s'",
 	    states[who->state], who->replaceable ? ",replaceable" : "",
@@ -318,7 +318,7 @@ test_entries(void)
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct holder read = {.replaceable = true};
 		struct record_entry entry;
-		char got[1400];
+		char got[5000];
 
 		ok(record_read_entry(rows[i].text, NOW, &read, &entry),
 		    "an entry '%s'", rows[i].text);
