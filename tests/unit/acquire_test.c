@@ -121,8 +121,8 @@ static const struct scripted_row busy[] = {
 static const struct scripted_row silence[] = {
     ROW("no reply at all: given up after --server-timeout", "told facts",
 	"start +1100 up +3900",
-	"try =acquiring @1000 free drop 'no answer from S: Connection timed "
-	"out' @1100 try @3100 free drop @3300 try @5000 drop 'cannot connect "
+	"try =acquiring @1000 free drop 'no answer from S: timed out' @1100 "
+	"try @3100 free drop @3300 try @5000 drop 'cannot connect "
 	"to S' =failed:unavailable owes-maybe queued:1 former:1 sent:3300 "
 	"silent:0 reply-ms:4000 backoff:400"),
     ROW("each connection gets twice the time of the one before", "wait timed",

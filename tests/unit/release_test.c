@@ -114,8 +114,8 @@ static const struct scripted_row renewals[] = {
     ROW("one on two connections is", "timed told",
 	"start granted +11500 release 2:renewed 4:freed",
 	"try<1001 =acquiring ok =held until@29698 @10500 ZRANGE+<40500 "
-	"renew!<40500 @11500 renew-again!<13500 'no answer from S: Connection "
-	"timed out' not-ok =releasing drop-again release<13501 until@40198 "
+	"renew!<40500 @11500 renew-again!<13500 'no answer from S: timed out' "
+	"not-ok =releasing drop-again release<13501 until@40198 "
 	"=released:freed"),
     ROW("but no longer than a reply may take", "timed",
 	"start granted +11500 release +2000 4:freed",

@@ -54,6 +54,7 @@
 #define SCRIPTED_H
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdlib.h>
 
 #include "lock/answer.h"
@@ -700,10 +701,16 @@ note_phase(enum lock_phase phase, enum lock_failure failure,
 
 /* --- steps ------------------------------------------------------------ */
 
+/* Each C library has words of its own for ETIMEDOUT: "timed out" in all rows.
+ */
 static inline void
 note_words(const char *what, const char *words, char *last)
 {
-	if (strcmp(words, last) != 0)
+	const char *late = strstr(words, strerror(ETIMEDOUT));
+
+	if (strcmp(words, last) != 0 && late != NULL)
+		note("%s'%.*stimed out'", what, (int)(late - words), words);
+	else if (strcmp(words, last) != 0)
 		note("%s'%.48s'", what, words);
 	snprintf(last, SCRIPTED_WORDS_MAX, "%s", words);
 }
