@@ -48,7 +48,7 @@ PEERED := $(patsubst %,$(B)/tests/unit/%_test,exchange secure way)
 $(PEERED): ALL_LDFLAGS += -Wl,--wrap=clock_now,--wrap=clock_arm
 WIPED_WRAPS := clock_now statvfs statvfs64 explicit_bzero __explicit_bzero_chk
 $(B)/tests/unit/password_file_test: ALL_LDFLAGS += $(WIPED_WRAPS:%=-Wl,--wrap=%)
-$(B)/tests/unit/tls_test: ALL_LDFLAGS += -Wl,--wrap=clock_now,--wrap=stat,--wrap=stat64
+$(B)/tests/unit/tls_test: ALL_LDFLAGS += -Wl,--wrap=clock_now,--wrap=stat,--wrap=stat64,--wrap=__stat_time64,--wrap=__stat64_time64
 TABLES_TEST := $(B)/tests/unit/tables_test
 PLAYED := $(PLAYED_TESTS:%=$(B)/tests/unit/%_test)
 $(filter-out $(PLAYED),$(UNIT)) $(FUZZ): %: %.o $(filter-out $(B)/src/app/main.o,$(OBJ))

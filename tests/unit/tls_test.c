@@ -33,12 +33,16 @@ __wrap_stat64(const char *path, struct stat *of)
 	return is_gone ? -1 : 0;
 }
 
-int __wrap_stat(const char *path, struct stat *of);
-int
-__wrap_stat(const char *path, struct stat *of)
-{
-	return __wrap_stat64(path, of);
-}
+/* What stat(2) is called by another C library, or where time has 32 bits. */
+#define ALSO(name)                                   \
+	int name(const char *path, struct stat *of); \
+	int name(const char *path, struct stat *of)  \
+	{                                            \
+		return __wrap_stat64(path, of);      \
+	}
+ALSO(__wrap_stat)
+ALSO(__wrap___stat_time64)
+ALSO(__wrap___stat64_time64)
 
 static const SSL_METHOD *
 method(void)
