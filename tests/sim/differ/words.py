@@ -252,7 +252,7 @@ def mistaken(w, words):
     chance = w.dice.random() if words[0] != "CONFIG" else 1
     if chance < 0.01:
         return words[:-1] or words
-    if chance < 0.02 and words[0] != "LPOP":  # it takes a count, which nobody uses
+    if chance < 0.02 and words[0] not in ("LPOP", "PEXPIRE", "PEXPIREAT"):  # their options
         return words + ["more"]
     if chance < 0.025:
         wrong = w.one(["NOTHING"], ["GE"], ["client", "NOTHING"], ["CLUSTER", "x"], ["é"])
