@@ -173,6 +173,7 @@ named() {
 
 # What each write to the server holds, of a run with these options.
 traced_writes() {
+	rl true # the server has the scripts from here on
 	ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 timeout 30 \
 		strace -f -qq -s 5000 -o trace -e trace=connect,sendto,write,writev \
 		"$RLOCKRUN" "$@" -k "$KEY" true
