@@ -81,15 +81,10 @@ add_servers(struct opts *opts, const char *text, bool several)
 	return reason;
 }
 
-/* Most are one value in one field. A text without a mistake accepts anything.
- */
+/* One value in one field. A text without a mistake accepts anything. */
 static const char *
-set_value(struct settings *settings, const struct opts_row *row,
-    const char *text)
+set_field(void *field, const struct opts_row *row, const char *text)
 {
-	struct opts *opts = settings->opts;
-	void *field = (char *)opts + row->field;
-	enum origin servers = settings->of[OPT_REDIS].origin;
 	int64_t number = (int64_t)strlen(text);
 
 	switch (row->type) {
@@ -105,12 +100,6 @@ set_value(struct settings *settings, const struct opts_row *row,
 			return row->mistake;
 		*(int *)field = (int)number;
 		return NULL;
-	case OPTS_TEXT:
-		if (*row->mistake != '\0' &&
-		    (number < row->min || number > row->max))
-			return row->mistake;
-		*(const char **)field = text;
-		return NULL;
 	case OPTS_NUMBER:
 		if (num_int(text, row->min, row->max, &number) < 0)
 			return row->mistake;
@@ -124,6 +113,32 @@ set_value(struct settings *settings, const struct opts_row *row,
 			return row->mistake;
 		*(int64_t *)field = number;
 		return NULL;
+	case OPTS_TEXT:
+		if (*row->mistake != '\0' &&
+		    (number < row->min || number > row->max))
+			return row->mistake;
+		*(const char **)field = text;
+		return NULL;
+	default:
+		return NULL;
+	}
+}
+
+static const char *
+set_value(struct settings *settings, const struct opts_row *row,
+    const char *text)
+{
+	struct opts *opts = settings->opts;
+	void *field = (char *)opts + row->field;
+	enum origin servers = settings->of[OPT_REDIS].origin;
+
+	switch (row->type) {
+	case OPTS_SWITCH:
+	case OPTS_CHOICE:
+	case OPTS_TEXT:
+	case OPTS_NUMBER:
+	case OPTS_DURATION:
+		return set_field(field, row, text);
 	case OPTS_KEY:
 		if (opts->key_count == OPTS_KEYS_MAX)
 			return "more than " OPTS_TEXT_OF(
