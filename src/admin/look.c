@@ -307,8 +307,7 @@ word_of(void *arg, const char *word, bool *many)
 	return room;
 }
 
-/* Whether the run that was asked to stop has done so, as far as its end is
- * known. */
+/* Whether the run that was asked to stop has ended, if its end is known. */
 static bool
 is_obeyed(const struct look *look, const struct look_note *note)
 {

@@ -233,8 +233,8 @@ check_command(struct settings *settings, char **rest)
 	opts->shell[2] = (char *)(uintptr_t)shell;
 }
 
-/* The arguments that follow the options of what is no run. A glob that was not
- * quoted, and that the shell has expanded, ends in a command. */
+/* The arguments behind the options of an action that runs no command. The shell
+ * may have expanded a glob that was not quoted into several of them. */
 static void
 check_action_rest(struct settings *settings, char **rest)
 {
